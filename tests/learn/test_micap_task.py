@@ -127,7 +127,7 @@ def test_captions_to_tokens_and_back() -> None:
     assert pieces.decode(tokens, 3) == ["P1 opens the door.", "P2's man doesn't look, P1 smiles.", ""]
     hidden = pieces.encode(["[BLANK] opens the door.", "SOMEONE's man doesn't look, ___ smiles"])
     assert hidden == pieces.encode(said, blank=True)
-    with pytest.raises(InputError, match="12 people; the model knows 11"):
+    with pytest.raises(InputError, match="12 people; the model has room for 11"):
         pieces.encode([" ".join(f"P{k}" for k in range(1, 13))])
 
 
@@ -437,7 +437,7 @@ def test_more_people_than_the_model_knows(world: Path, tmp_path: Path) -> None:
     line = json.dumps({"id": "crowd", "captions": captions, "clips": clips})
     (tmp_path / "train.jsonl").write_text(f"{line}\n")
     told = {"data": tmp_path / "train.jsonl", "features": world, "tiny": True, "min_count": 1, "settings": FAST}
-    with pytest.raises(InputError, match="'crowd': captions name 12 people; the model knows 11"):
+    with pytest.raises(InputError, match="'crowd': captions name 12 people; the model has room for 11"):
         fabula.train("micap", out=tmp_path / "few", set_=SHAPE, **told)
     fabula.train("micap", out=tmp_path / "many", set_={**SHAPE, "people": 12}, **told)
 

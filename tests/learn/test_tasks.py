@@ -457,9 +457,9 @@ def test_weights_that_do_not_fit(train, tmp_path):
         train("run", from_=first, from_part="encoder", set_={"hidden": 5})
     with pytest.raises(SpecError, match="has no such part; there are: whole, encoder"):
         train("run", from_=first, from_part="decoder")
-    with pytest.raises(SpecError, match="--from-part says nothing without --from"):
+    with pytest.raises(SpecError, match="--from-part has no effect without --from"):
         train("run", from_part="encoder")
     with pytest.raises(InputError, match="no such run or checkpoint"):
         train("run", from_=tmp_path / "nowhere")
-    with pytest.raises(SpecError, match="--from-words says nothing without --from"):
+    with pytest.raises(SpecError, match="--from-words has no effect without --from"):
         train("run", from_words=tmp_path / "words.json")

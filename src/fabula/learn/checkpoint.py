@@ -97,12 +97,12 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
             )
             raise InputError(problem, file=path, hint=hint) from None
         if path.suffix != ".safetensors":
-            problem = "a file of another kind where the run stands, which is missing from the command"
-            raise InputError(problem, file=path, hint="say the run first: fabula predict TASK RUN …") from None
+            problem = "not a run; the command does not name one"
+            raise InputError(problem, file=path, hint="name the run first: fabula predict TASK RUN …") from None
         raise InputError(f"not a readable checkpoint ({summarize(error)})", file=path, hint=AGAIN) from None
     for name, t in tensors.items():
         if t.is_floating_point() and not bool(torch.isfinite(t).all()):
-            hint = "training had left the road: begin it again with a lower --lr, or name another checkpoint"
+            hint = "training diverged: start again with a lower --lr, or name another checkpoint"
             raise InputError(f"{shown(name)} holds numbers that are not finite", file=path, hint=hint)
     digests = header.get("digests")  # checkpoints of earlier versions have none
     if digests is not None:
@@ -235,11 +235,11 @@ def restore_optimizer(
     """What the optimiser knew; where that is not of this optimiser and these weights, an error."""
     saved = header.get("optimizer")
     if not isinstance(saved, dict) or not isinstance(saved.get("numbers"), dict):
-        raise InputError("its header says nothing of the optimiser", file=file, hint=AGAIN)
+        raise InputError("its header has no optimiser state", file=file, hint=AGAIN)
     mine = json.loads(json.dumps(optimizer.state_dict()["param_groups"]))
     theirs = saved.get("groups")
     if not isinstance(theirs, list) or list(map(without_rate, theirs)) != list(map(without_rate, mine)):
-        hint = "resume with the settings of the run, or begin another"
+        hint = "resume with the settings of the run, or start another"
         raise InputError("the optimiser's settings are not those of this run", file=file, hint=hint)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Any]] = {}
@@ -255,7 +255,7 @@ def restore_optimizer(
         shapes = {n: v.shape if isinstance(v, Tensor) else None for n, v in moments.items()}
         own = parameters[i].shape
         if shapes.get("exp_avg") != own or shapes.get("exp_avg_sq") != own or shapes.get("step") != torch.Size([]):
-            raise InputError(f"the optimiser's state of weight {i} is not whole", file=file, hint=AGAIN)
+            raise InputError(f"the optimiser's state of weight {i} is incomplete", file=file, hint=AGAIN)
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 

@@ -117,6 +117,6 @@ class Steps(torch.utils.data.Dataset[Example]):
 def check_split(video: str, story: Story, features: Features | RawVideos, targets: bool, file: object) -> None:
     """What a training set must have, said by the video's name."""
     if (fault := find_fault(story, targets)) is not None:
-        raise InputError(fault, file=file, video=video, hint="mend the annotation, or leave the video out")
+        raise InputError(fault, file=file, video=video, hint="correct the annotation, or leave the video out")
     if video not in features:
         features[video]  # raises, with the store's name

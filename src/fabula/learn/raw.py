@@ -21,12 +21,14 @@ class RawVideos(Mapping[str, Frames]):
     ) -> None:
         if recipe is None:
             raise SpecError(
-                "the run does not say how its features were made, so that raw videos cannot be seen alike; "
+                "the run does not say how its features were made, so features of raw videos cannot be extracted alike; "
                 "train on a store of fabula features extract, or give --features"
             )
         for stem, times in Counter(path.stem for path in paths).items():
             if times > 1:
-                raise InputError(f"{times} videos have this name", video=stem, hint="rename them, or ask one by one")
+                raise InputError(
+                    f"{times} videos have this name", video=stem, hint="rename them, or predict one at a time"
+                )
         from fabula.media import extract_one, rebuild  # only where videos are looked at
 
         extractor = rebuild(recipe, None if weights is None else str(weights))

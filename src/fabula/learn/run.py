@@ -93,7 +93,7 @@ def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Ca
     callbacks, notes = callbacks or Callbacks(), Notes()
     model, metadata = open_model(task, path, options)
     if not hasattr(model, "predict"):
-        raise InputError(f"the model {model.name!r} predicts nothing", file=path, hint="name another")
+        raise InputError(f"the model {model.name!r} has no predict method", file=path, hint="name another")
     data = task.prediction_data(model, metadata, options, notes, callbacks.watch)
     if (own := getattr(data, "notes", notes)) is not notes:
         notes.extend(own)
@@ -127,7 +127,7 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[n
     metadata = checkpoint.metadata_of(header)
     trained_for = metadata.get("task", task.name)
     if trained_for != task.name:
-        hint = f"say fabula predict {trained_for}" if isinstance(trained_for, str) else checkpoint.AGAIN
+        hint = f"use fabula predict {trained_for}" if isinstance(trained_for, str) else checkpoint.AGAIN
         raise InputError(f"a model of the task {shown(trained_for)}, not {task.name!r}", file=path, hint=hint)
     configure_inference(model, options.changes())
     return model.to(device).eval(), metadata
@@ -141,7 +141,7 @@ def warn_shared(source: Any, callbacks: Callbacks) -> None:
     shared = sum(1 for id in val if id in train and train[id] == val[id])
     if shared:
         share = "all" if shared == len(val) else f"{shared:,} of"
-        callbacks.warn(f"{share} {len(val):,} validation entries are trained on, too: scores on them are too good")
+        callbacks.warn(f"{share} {len(val):,} validation entries are also training entries: their scores are too high")
 
 
 def report_notes(notes: Notes, callbacks: Callbacks) -> None:
@@ -199,7 +199,7 @@ def name_file(path: Path | None) -> Iterator[None]:
     except SpecError as error:
         if path is None:
             raise
-        raise InputError(str(error), file=path, hint="mend the file") from None
+        raise InputError(str(error), file=path, hint="correct the file") from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -214,16 +214,16 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
     if path is None:
         if options.from_part != "whole" or options.from_words is not None:
             flag = "--from-words" if options.from_words is not None else "--from-part"
-            raise SpecError(f"{flag} says nothing without --from")
+            raise SpecError(f"{flag} has no effect without --from")
         return None, lambda config: {}
     if path.suffix in checkpoint.PICKLES:
         return read_official(path, options, Model)
     if options.from_words is not None:
-        raise SpecError("--from-words is for official weights; a run knows its words")
+        raise SpecError("--from-words is for official weights; a run has its own vocabulary")
     tensors, header = checkpoint.read(path, weights_only=True)
     if header["model"] != Model.name:
         problem = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
-        raise InputError(problem, file=path, hint=f"say --model {header['model']}, or name others")
+        raise InputError(problem, file=path, hint=f"use --model {header['model']}, or name other weights")
     config = checkpoint.config_of(Model.config_class, header["config"], path)
     return Start(config, options.from_part), lambda _: {n.removeprefix("model."): t for n, t in tensors.items()}
 
@@ -248,7 +248,7 @@ def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: Train
     for name in getattr(model, "grows", ()):
         if name in weights and (n := len(weights[name])) < len(own[name]):
             weights = {**weights, name: torch.cat([weights[name], own[name][n:]])}
-            notes.add(f"{name}: the weights have {n} rows; {n + 1} to {len(own[name])} begin at random")
+            notes.add(f"{name}: the weights have {n} rows; {n + 1} to {len(own[name])} start at random")
     if options.from_part != "whole":
         prefixes = find_part(model, options.from_part)
         own = {n: t for n, t in own.items() if n.startswith(prefixes)}

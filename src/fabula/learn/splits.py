@@ -110,7 +110,7 @@ def leave_out(
     if not skip_bad:
         more = f"; so are {len(rest):,} more of {len(every):,} {nouns}: {', '.join(map(str, list(bad)[1:6]))}"
         more += ", …" if len(rest) > 5 else ""
-        hint = "mend the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
+        hint = "correct the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
         raise InputError(why + (more if rest else ""), file=file, video=first, noun=noun, hint=hint)
     for id, why in bad.items():
         notes.add(f"{{n}} {nouns} are left out, as --skip-bad says", f"{id} ({why})")

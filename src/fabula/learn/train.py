@@ -199,7 +199,7 @@ class Loop:
             names = ("validate_steps", "patience", "best_by")
             idle = [f"--{n.replace('_', '-')}" for n in names if getattr(s, n) and getattr(s, n) != getattr(paper, n)]
             lost = f"; {', '.join(idle)} {'have' if len(idle) > 1 else 'has'} no effect" if idle else ""
-            warn(f"no validation data: nothing chooses a checkpoint, and last.safetensors is the answer{lost}")
+            warn(f"no validation data: no checkpoint is chosen; use last.safetensors{lost}")
 
     def rate(self) -> float:
         return lr_at(self.settings, self.state.step, self.per_epoch, self.total)
@@ -432,12 +432,12 @@ class Loop:
         checkpoint.restore_optimizer(self.bare, tensors, header, path)
         states = random_states_of(tensors)
         if len(states) != self.fabric.world_size:
-            problem = f"the run was made by {len(states)} processes, now there are {self.fabric.world_size}"
+            problem = f"the run used {len(states)} processes, now there are {self.fabric.world_size}"
             raise InputError(problem, file=path, hint=f"resume it with {len(states)}")
         try:
             mine = states[self.fabric.global_rank]
             if self.fabric.device.type not in mine:
-                problem = f"the run was made on {max(mine, key=len)}, now it is on {self.fabric.device.type}"
+                problem = f"the run used {max(mine, key=len)}, now it uses {self.fabric.device.type}"
                 raise InputError(problem, file=path, hint="resume it on the same kind of device: --device")
             restore_random(mine, self.fabric.device)
             self.fabric.strategy.precision.load_state_dict(header.get("scaler") or {})
@@ -453,7 +453,7 @@ class Loop:
         try:
             before = configure(Settings(), saved_settings)
         except (SpecError, TypeError, AttributeError) as error:
-            problem = f"its header does not say how it was trained ({summarize(error)})"
+            problem = f"its header has no training settings ({summarize(error)})"
             raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
         total = total_steps(before, self.per_epoch)
         for step in {*range(0, place.step, max(1, place.step // 200)), max(place.step - 1, 0)}:
@@ -465,7 +465,7 @@ class Loop:
                 problem = (
                     f"the learning rate of step {step} was {then:g} and would be {now:g} with so many epochs or steps"
                 )
-                raise InputError(problem, file=path, hint="resume with as many as before, or begin another run")
+                raise InputError(problem, file=path, hint="resume with as many as before, or start another run")
 
 
 def total_steps(settings: Settings, per_epoch: int) -> int:

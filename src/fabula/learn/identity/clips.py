@@ -262,7 +262,7 @@ class FilmSets(dict[str, SetText]):
 def check_set(name: str, one: SetText, captions: bool) -> SetText:
     """Clips are named, and there is a caption for each."""
     if not one.clips:
-        hint = 'say which clips it is about: "clips": ["film-0012", …]'
+        hint = 'name its clips: "clips": ["film-0012", …]'
         raise InputError("no clips are named", video=name, noun="captionset", hint=hint)
     if captions and (one.captions is None or len(one.captions) != len(one.clips)):
         problem = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
@@ -279,7 +279,7 @@ def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, not
             complete[name] = one
         elif not skip:
             file = streams.files[missing[1]]
-            hint = "extract its features, or say --skip-missing"
+            hint = "extract its features, or use --skip-missing"
             raise InputError("no features of this clip", file=file, video=missing[0], noun="clip", hint=hint)
         else:
             notes.add(

@@ -80,11 +80,11 @@ def read_films(
     """Decode, cut, find people, make features; `seen` are the streams of the model."""
     for stem, times in Counter(path.stem for path in paths).items():
         if times > 1:
-            raise InputError(f"{times} films have this name", video=stem, hint="rename them, or ask one by one")
+            raise InputError(f"{times} films have this name", video=stem, hint="rename them, or predict one at a time")
     for stream in streams:
         if stream != "text" and not isinstance(recipes.get(stream), dict):
             raise SpecError(
-                f"the run does not say how its {stream} features were made, so that a film cannot be seen alike; "
+                f"the run does not say how its {stream} features were made, so a film cannot be processed alike; "
                 "train on stores of fabula features and fabula people, or give --data and --features"
             )
     from fabula.media import extract_one, rebuild  # only where films are looked at

@@ -150,12 +150,12 @@ def check_videoset(one: Videoset, config: Config) -> None:
     if len(one.tokens) > config.tokens:
         problem = f"captions of {len(one.tokens)} tokens; the model takes {config.tokens}"
         raise InputError(
-            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or say --set tokens=…"
+            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or use --set tokens=…"
         )
     if one.text is not None and len(one.text) > config.blanks:
         problem = f"{len(one.text)} blanks; the model takes {config.blanks}"
         raise InputError(
-            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or say --set blanks=…"
+            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or use --set blanks=…"
         )
 
 

@@ -41,7 +41,7 @@ def read_pieces(path: str | Path) -> tuple[str, ...]:
     pieces = tuple(line for _, line in read_lines(path))
     missing = [name for name in ("[UNK]", "[SEP]") if name not in pieces]
     if missing or len(set(pieces)) != len(pieces):
-        problem = f"no line {missing[0]}" if missing else "a piece stands twice"
+        problem = f"no line {missing[0]}" if missing else "a piece is there twice"
         raise InputError(
             f"not a WordPiece vocabulary: {problem}", file=path, hint="it is BERT's vocab.txt, a piece a line"
         )
@@ -132,7 +132,7 @@ class Pieces:
                 tokens.append(self.config.blank + who)
             tokens += [*self.words(text[last:]), self.config.sep]
         if len(number_of) > self.config.people:
-            problem = f"captions name {len(number_of)} people; the model knows {self.config.people}"
+            problem = f"captions name {len(number_of)} people; the model has room for {self.config.people}"
             hint = "train with --set people=…, or cut the set into smaller ones"
             raise InputError(problem, video=name or None, noun="captionset", hint=hint)
         return (*tokens, self.config.end)

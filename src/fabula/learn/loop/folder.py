@@ -48,7 +48,7 @@ def place_of(saved: Any, path: Path) -> Place:
     tables = ("sums", "line", "best")
     whole = whole and all(isinstance(saved[n], dict) and all(map(is_number, saved[n].values())) for n in tables)
     if not whole:
-        raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
+        raise InputError("its header has no training state", file=path, hint=checkpoint.AGAIN)
     return Place(**saved)
 
 
@@ -76,7 +76,7 @@ def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: Mappin
     there = out / "config.json"
     if run.resume:
         if not there.exists():
-            raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
+            raise InputError("no run to resume here", file=out, hint="leave --resume out to start one")
         must_agree(load_json(there), wanted, there)
         return
     if not first:
@@ -94,7 +94,7 @@ def clear_folder(run: Run) -> None:
     if any(file.exists() for file in ours):
         if not run.overwrite:
             raise InputError(
-                "holds a run already", file=run.out, hint="say --resume to go on with it, --overwrite to lose it"
+                "holds a run already", file=run.out, hint="add --resume to continue it, or --overwrite to replace it"
             )
         for file in ours:
             file.unlink(missing_ok=True)
@@ -103,8 +103,8 @@ def clear_folder(run: Run) -> None:
 def must_agree(saved: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
     """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
     if not isinstance(saved, dict) or not all(isinstance(saved.get(part), dict) for part in ("config", "settings")):
-        hint = "say --overwrite to begin the run anew, or choose another --out"
-        raise InputError("is damaged: it does not say what the run was begun with", file=file, hint=hint)
+        hint = "use --overwrite to start again, or choose another --out"
+        raise InputError("is damaged: the settings of the run are missing", file=file, hint=hint)
     if saved.get("model") != wanted["model"]:
         was = shown(saved.get("model"))
         hint = f"resume with --model {was}, or choose another --out"
@@ -116,7 +116,7 @@ def must_agree(saved: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) 
             if saved[part].get(name) != value and not (part == "settings" and name in FREE):
                 problem = f"{name} {describe_difference(saved[part].get(name), value)}"
                 raise InputError(
-                    problem, file=file, hint="resume with the settings and data of the run, or begin another"
+                    problem, file=file, hint="resume with the settings and data of the run, or start another"
                 )
 
 

@@ -162,7 +162,7 @@ def name_damage(path: Path) -> Iterator[None]:
 
 
 def damaged_table(path: Path, why: str) -> InputError:
-    hint = "delete it to go on without the lines so far, or begin the run anew with --overwrite"
+    hint = "delete it to continue without its lines, or start again with --overwrite"
     return InputError(f"is damaged ({why})", file=path, hint=hint)
 
 

@@ -43,7 +43,7 @@ def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
     """One process, or as many as torchrun started; on a CPU they speak gloo. `unused`: parameters without gradient."""
     device = find_device(settings.device)
     if settings.precision == "16-mixed" and device.type != "cuda":
-        raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; say bf16, or 32")
+        raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; use bf16, or 32")
     local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
     several: dict[str, Any] = {"accelerator": device.type, "precision": PRECISIONS[settings.precision]}
     if world > 1:

@@ -99,9 +99,9 @@ class Config:
         names = self.stream_names
         unknown = [name for name in names if name not in STREAMS]
         if unknown or not names:
-            raise SpecError(f"streams is {self.streams!r}; say some of {', '.join(STREAMS)}, with commas")
+            raise SpecError(f"streams is {self.streams!r}; use some of {', '.join(STREAMS)}, with commas")
         if self.task != "fitb" and not set(names) - {"text"}:
-            raise SpecError("captions are told from what is seen, and streams is text alone; say task=fitb")
+            raise SpecError("captioning needs a visual stream, and streams is only text; use task=fitb")
         if self.vocabulary and len(self.vocabulary) != self.words:
             raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
         if self.hidden % self.heads:

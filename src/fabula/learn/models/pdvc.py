@@ -585,7 +585,7 @@ class Model(nn.Module):
         super().__init__()
         c = self.config = config
         if config.captioner != "none" and not config.vocabulary:
-            raise SpecError("a captioner needs a vocabulary; build one, or say captioner='none'")
+            raise SpecError("a captioner needs a vocabulary; build one, or use captioner='none'")
         if config.proposals == "gt" and config.captioner == "none":
             raise SpecError("proposals='gt' trains captions alone, and captioner='none' has none")
         D = c.hidden

@@ -71,7 +71,9 @@ def cut_windows_of(query: Query, file: object = None) -> tuple[Span, ...]:
     windows = tuple((s, min(e, query.duration)) for s, e in query.windows if s < query.duration)
     if not windows:
         problem = f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s"
-        raise InputError(problem, file=file, video=query.id, noun="query", hint="mend the annotation, or leave it out")
+        raise InputError(
+            problem, file=file, video=query.id, noun="query", hint="correct the annotation, or leave it out"
+        )
     return windows
 
 
@@ -100,7 +102,7 @@ def split_words(text: str | None, id: Id, file: object = None) -> list[str]:
     words = WORD.findall((text or "")[:MANY_WORDS].lower())
     if not words:
         problem = "a query without words" if not (text or "").strip() else f"a query without words: {shown(text)}"
-        raise InputError(problem, file=file, video=id, noun="query", hint="say in words what is to be found")
+        raise InputError(problem, file=file, video=id, noun="query", hint="write the query in words")
     return words
 
 
@@ -122,7 +124,7 @@ class Words:
         if self.kind == "ids" and self.ids and tokens is not None:
             raise SpecError("the model reads words of its own vocabulary; leave the tokenizer out")
         if self.kind == "store" and store is None:
-            raise SpecError("the model reads words from a store; name it (--words), or say --set words=hashing")
+            raise SpecError("the model reads words from a store; name it (--words), or use --set words=hashing")
         if self.kind == "store" and store is not None and store.dim != config.query_dim:
             problem = f"words of {store.dim} channels; the model takes {config.query_dim}"
             raise InputError(problem, file=store.path, hint="use the word features the model was trained on")
@@ -267,14 +269,14 @@ class Clips(Mapping[str, Tensor]):
                 (video, n), fit = next(iter(off.items())), round_rate([n / durations[v] for v, n in off.items()])
                 problem = f"features last {n / rate:g} s, the annotation says {durations[video]:g} s"
                 more = f" (so it is with {len(off):,} of {len(durations):,} videos)" if len(off) > 1 else ""
-                hint = f"give --rate {fit:g}" if fit != rate else f"extract them again, or say --rate {fit:g}"
+                hint = f"give --rate {fit:g}" if fit != rate else f"extract them again, or use --rate {fit:g}"
                 if fit * self.config.clip < 1 - 1e-6:
                     hint = f"extract more of them than {fit:g} a second, or train with --set clip={1 / fit:g}"
                 raise InputError(problem + more, file=store.path, video=video, hint=hint)
             for video in off:
                 notes.add("features of {n} videos last longer or shorter than the annotation says", name_id(video))
             if assumed and not durations:
-                problem = f"{store.path.name} does not say its rate, nor the queries how long videos are"
+                problem = f"{store.path.name} has no rate, and the queries have no durations"
                 notes.add(f"{problem}: features are taken as one a clip of {self.config.clip:g} s; else give --rate")
 
     def seconds(self, video: str) -> float:

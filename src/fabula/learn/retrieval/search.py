@@ -35,7 +35,7 @@ class Corpus:
     def __post_init__(self) -> None:
         self.number = {name: i for i, name in enumerate(self.names)}
         if len(self.number) < len(self.names):
-            raise SpecError("a video stands twice in the corpus")
+            raise SpecError("a video is twice in the corpus")
         self.counts = torch.bincount(self.owner, minlength=len(self.names))  # [N] rows of each
         self.firsts = self.counts.cumsum(0) - self.counts
 

@@ -43,10 +43,10 @@ class TrainOptions(shared.TrainOptions):
     )
     val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
     wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
-    pieces: int = option(4000, "Size of a vocabulary that is trained here.", shows_default=True)
-    min_count: int = option(2, "A piece is known from so many times on.", shows_default=True)
+    pieces: int = option(4000, "Size of the vocabulary trained on the captions.", shows_default=True)
+    min_count: int = option(2, "Minimum count of a word piece in the vocabulary.", shows_default=True)
     skip_missing: bool = option(False, "Leave out captionsets with clips that have no features.")
-    slow_scores: bool = option(False, "Validate by SPICE and iSPICE, too.")
+    slow_scores: bool = option(False, "Also validate with SPICE and iSPICE.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,9 @@ class Shape(shared.Changes):
     """What MICap is mostly asked for."""
 
     task: Literal["joint", "fitb", "caption"] | None = option(None, "Both tasks with one set of weights, or one.")
-    streams: str | None = option(None, "What is seen, of text,action,face,frame; text alone: the text-only row.")
+    streams: str | None = option(
+        None, "Input streams, of text,action,face,frame; text alone is the paper's text-only row."
+    )
     encoder: bool | None = option(None, "--set encoder=false: projected tokens are the memory.", library_only=True)
 
 
@@ -62,9 +64,9 @@ class Shape(shared.Changes):
 class PredictOptions(shared.PredictOptions):
     """What a trained model predicts, and from what."""
 
-    videos: tuple[Path, ...] = option((), "Raw films, seen as the run's features were made.", argument=True)
+    videos: tuple[Path, ...] = option((), "Raw films; features are extracted like the run's.", argument=True)
     task: Literal["fitb", "caption"] | None = option(
-        None, "Fill in the blanks of captions, or tell captions (films: what else)."
+        None, "Fill in the blanks of captions, or write captions (the default for films)."
     )
     data: Path | None = option(
         None, "Captionsets that name their clips (captions for fitb alone), or a folder of splits."
@@ -73,12 +75,14 @@ class PredictOptions(shared.PredictOptions):
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     people: Literal["model", "same", "different"] = option(
-        "model", "Whom captions name: whom the model says; P1 alone; somebody new each time (Table 5's baselines)."
+        "model", "People in captions: the model's; always P1; a new one each time (Table 5's baselines)."
     )
-    cast: Path | None = option(None, "Films: people found and named before (fabula people). Default: found now.")
-    longest: float = option(6.0, "Films: a shot of more seconds is told in parts.", shows_default=True)
-    weights: tuple[str, ...] = option((), "Films: files of weights of the user's, as frame=FILE.", parts=True)
-    page: Path | None = option(None, "Films: also a page, each film beside its captions and its people.", writes=True)
+    cast: Path | None = option(None, "Films: the people found by fabula people. Default: find them now.")
+    longest: float = option(6.0, "Films: split a shot that is longer than this, in seconds.", shows_default=True)
+    weights: tuple[str, ...] = option((), "Films: your own weights of an extractor, as frame=FILE.", parts=True)
+    page: Path | None = option(
+        None, "Films: also write an HTML page with each film, its captions and its people.", writes=True
+    )
 
     def __post_init__(self) -> None:
         videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
@@ -97,7 +101,7 @@ class AnalyseOptions(shared.PredictOptions):
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
-    most: int = option(3, "So many videosets of Fig. 5.", shows_default=True, at_least=0)
+    most: int = option(3, "Number of videosets in Fig. 5.", shows_default=True, at_least=0)
     eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
@@ -108,11 +112,11 @@ class AnalyseOptions(shared.PredictOptions):
             try:
                 object.__setattr__(self, name, tuple(kind(one) for one in values))
             except (TypeError, ValueError):
-                raise SpecError(f"{name} is {value!r}; say numbers with commas") from None
+                raise SpecError(f"{name} is {value!r}; write numbers with commas") from None
         if not self.eps:
             object.__setattr__(self, "eps", EPS)
         if not all(0 <= e <= 2 for e in self.eps):
-            raise SpecError(f"eps is {self.eps}; a cosine distance lies between 0 and 2")
+            raise SpecError(f"eps is {self.eps}; a cosine distance is between 0 and 2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,21 +124,21 @@ class SimulateOptions(Options):
     """What simulated films are like. A number that is given stands over that of the difficulty."""
 
     difficulty: Literal["default", "easy", "hard", "faces"] = option(
-        "default", "How hard it is to know who is who; faces: nothing but faces of other clips tells it."
+        "default", "How hard people are to identify; faces: only faces in other clips identify them."
     )
-    seed: int = option(0, "Of everything that is drawn.", shows_default=True)
+    seed: int = option(0, "Random seed.", shows_default=True)
     train_films: int | None = option(None, "Films to train on. Default: 60.", at_least=1)
     val_films: int | None = option(None, "Films to validate on. Default: 10.", at_least=1)
     test_films: int | None = option(None, "Films to test on. Default: 20.", at_least=1)
-    clips: int | None = option(None, "Of a film. Default: 40.", at_least=1)
-    set_clips: int | None = option(None, "Of a captionset. Default: 5.", at_least=1)
-    cast: int | None = option(None, "People of a film. Default: 4.", at_least=2)
-    stay: float | None = option(None, "Probability that who acts was the one before. Default: .4.")
-    told: float | None = option(None, "Probability that a caption hints at who it is. Default: .2.")
-    absent: float | None = option(None, "Probability that somebody who is named has no face. Default: .15.")
-    bystanders: float | None = option(None, "Probability that somebody else walks by. Default: .2.")
-    pose: float | None = option(None, "How far a clip's face is from the person's own. Default: .7.")
-    noise: float | None = option(None, "Of frame and action features. Default: .7.")
+    clips: int | None = option(None, "Clips per film. Default: 40.", at_least=1)
+    set_clips: int | None = option(None, "Clips per captionset. Default: 5.", at_least=1)
+    cast: int | None = option(None, "People per film. Default: 4.", at_least=2)
+    stay: float | None = option(None, "Probability that the same person acts again. Default: .4.")
+    told: float | None = option(None, "Probability that a caption hints at who acts. Default: .2.")
+    absent: float | None = option(None, "Probability that a named person has no face. Default: .15.")
+    bystanders: float | None = option(None, "Probability of the face of another person. Default: .2.")
+    pose: float | None = option(None, "Distance of a clip's face from the person's own. Default: .7.")
+    noise: float | None = option(None, "Noise of frame and action features. Default: .7.")
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,7 @@ class Task(base.Task):
         if missing:
             there = ",".join(s for s in config.stream_names if s == "text" or streams.dim(s) is not None)
             problem = f"no store of the stream {missing[0]}"
-            raise InputError(problem, file=streams.path, hint=f"say --streams {there}, or write that store")
+            raise InputError(problem, file=streams.path, hint=f"use --streams {there}, or write that store")
         known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
         words = known_words or (
             read_pieces(options.wordpiece)
@@ -288,7 +292,7 @@ class Task(base.Task):
             raise SpecError("name raw films, or --data: one of the two")
         task = options.task or ("caption" if options.videos else None)
         if task is None:
-            raise SpecError("say what is predicted: --task fitb or --task caption")
+            raise SpecError("add --task fitb or --task caption")
         if task not in model.passes:  # type: ignore[operator]
             raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
         if options.videos:
@@ -308,9 +312,9 @@ class Task(base.Task):
         from fabula.learn.identity.film import read_films
 
         if options.task == "fitb":
-            raise SpecError("a raw film has no captions whose blanks could be filled; say --task caption")
+            raise SpecError("a raw film has no captions with blanks to fill; use --task caption")
         if options.features is not None:
-            raise SpecError("--features says nothing about raw films: theirs are made now")
+            raise SpecError("--features has no effect for raw films: their features are extracted now")
         config: Any = model.config
         films = read_films(
             options.videos,

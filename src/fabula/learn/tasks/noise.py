@@ -42,7 +42,9 @@ class TrainOptions(shared.TrainOptions):
     data: Path = option(MUST, "Moments with captions: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
     val: Path | None = option(None, "Validation moments. Default: the split val in --data, if there is one.")
-    captions: Granularity = option("fig", "VERIFIED: fine or coarse captions are true.", shows_default=True)
+    captions: Granularity = option(
+        "fig", "VERIFIED: take fine or coarse captions as the true ones.", shows_default=True
+    )
     rewrites: Path | None = option(None, "Rewritten and disturbed captions by id. Default: disturbed by rule.")
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
     skip_bad: bool = option(False, SKIP_BAD)
@@ -65,7 +67,9 @@ class PredictOptions(shared.PredictOptions):
     split: str = option("test", "Which split of --data: train, val, test.", shows_default=True)
     captions: Granularity | None = option(None, "VERIFIED: fine or coarse captions are scored. Default: the run's.")
     candidates: Path | None = option(None, "Captions to choose from, by id. Default: the moments' own.")
-    disturbed: int = option(0, "Wrong captions of each kind, by rule, scored beside.", at_least=0, at_most=20)
+    disturbed: int = option(
+        0, "Also score this many wrong captions of each kind, made by rule.", at_least=0, at_most=20
+    )
     rewrites: Path | None = option(None, "Wrong captions from this file instead (with --disturbed).")
     fit: Path | None = option(None, "Write a calibration fitted on these (needs --disturbed).", writes=True)
     fit_kind: Literal["platt", "temperature"] = option("platt", "Which calibration is fitted.", shows_default=True)
@@ -80,7 +84,7 @@ class PredictOptions(shared.PredictOptions):
         super().__post_init__()
         for name in ("fit", "diagram", "summary", "rewrites"):
             if getattr(self, name) is not None and not self.disturbed:
-                raise SpecError(f"--{name} compares true captions with wrong ones; say --disturbed 3")
+                raise SpecError(f"--{name} compares true captions with wrong ones; add --disturbed 3")
 
 
 @dataclass(frozen=True)

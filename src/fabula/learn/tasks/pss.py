@@ -37,10 +37,10 @@ class TrainOptions(shared.TrainOptions):
     data: Path = option(MUST, "Annotations: a file, or a folder of splits.")
     features: Path = option(MUST, ".npy folder, .h5 or .safetensors; several stores, joined, as a,b.")
     val: Path | None = option(None, "Validation annotations. Default: the split in --data.")  # or no validation
-    min_count: int | None = option(None, "A word is known from so many times on. Default: 1.", at_least=1)
+    min_count: int | None = option(None, "Minimum count of a word in the vocabulary. Default: 1.", at_least=1)
     words_from: Literal["train", "train+val"] | None = option(None, "Where words are counted. Default: train.")
     max_events: int | None = option(
-        None, "Keep so many random steps per video (PDVC's accident: 10). Default: all.", at_least=1
+        None, "Train on at most this many random steps per video (10 in PDVC's code). Default: all.", at_least=1
     )  # data.py
     skip_missing: bool = option(False, "Leave out videos that have no features.")
     skip_bad: bool = option(False, "Leave out videos without a duration or steps, or with a step behind their end.")
@@ -51,7 +51,7 @@ class TrainOptions(shared.TrainOptions):
 class Shape(shared.Changes):
     """What PDVC is mostly asked for."""
 
-    matcher: str | None = option(None, "PDVC: who answers for a step: hungarian, ordered, soft, marginal.")
+    matcher: str | None = option(None, "PDVC: how queries are matched to steps: hungarian, ordered, soft, marginal.")
     captioner: Literal["standard", "light", "none"] | None = option(None, "PDVC: which captioner.")
 
 
@@ -59,7 +59,7 @@ class Shape(shared.Changes):
 class PredictOptions(shared.PredictOptions):
     """What a trained model predicts, and from what."""
 
-    videos: tuple[Path, ...] = option((), "Raw videos, seen as the run's features were made.", argument=True)
+    videos: tuple[Path, ...] = option((), "Raw videos; features are extracted like the run's.", argument=True)
     features: Path | None = option(
         None, "Features of the videos, in place of raw videos: .npy folder, .h5, .safetensors."
     )
@@ -68,9 +68,11 @@ class PredictOptions(shared.PredictOptions):
     rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
     format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
     skip_bad: bool = same_as(TrainOptions, "skip_bad")
-    weights: Path | None = option(None, "Weights of the extractor, where it does not bring its own.")
-    other_features: bool = option(False, "Take features that were made in another way than the run's.")
-    page: Path | None = option(None, "Also a page: each video beside the timeline of its steps.", writes=True)
+    weights: Path | None = option(None, "Weights of the extractor, if it has none of its own.")
+    other_features: bool = option(False, "Accept features from another extractor than the run's.")
+    page: Path | None = option(
+        None, "Also write an HTML page with each video and the timeline of its steps.", writes=True
+    )
 
     def __post_init__(self) -> None:
         videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
@@ -229,10 +231,10 @@ class Task(base.Task):
         from fabula.learn.raw import RawVideos
 
         if needs_steps(config):
-            raise SpecError("this model captions steps that are known; give --features and --data")
+            raise SpecError("this model captions known steps; give --features and --data")
         for name in ("data", "rate", "format"):
             if getattr(options, name) is not None:
-                raise SpecError(f"--{name} says nothing about raw videos: they know how long they are")
+                raise SpecError(f"--{name} has no effect for raw videos: their duration is known")
         raw = RawVideos(options.videos, recipe, options.weights, watch)
         return Steps(raw.corpus, raw, config.frames, targets=False)
 

@@ -94,32 +94,36 @@ class PredictOptions(shared.PredictOptions):
     tokenizer: Path | None = same_as(TrainOptions, "tokenizer")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     granularity: Granularity | None = option(None, "VERIFIED: fine or coarse captions. Default: the run's --test.")
-    corpus: Literal["asked", "store"] = option("asked", "Videos: those asked about, or all of the store.")
+    corpus: Literal["asked", "store"] = option(
+        "asked", "Which videos are searched: those that queries are about, or all of the store."
+    )
     form: Literal["tvr", "qvhighlights", "lines"] | None = option(
-        None, "Form of the predictions. Default: tvr; qvhighlights with its protocol."
+        None, "Format of the predictions. Default: tvr; qvhighlights with --protocol qvhighlights."
     )
     protocol: Literal["tvr", "reloclnet", "qvhighlights"] | None = option(None, "Decode as the published program.")
     top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
     rate: float | None = same_as(TrainOptions, "rate")
     format: str | None = same_as(TrainOptions, "format")
-    other_features: bool = option(False, "Take features that were made in another way than the run's.")
-    work: Path | None = option(None, "Ask part by part in this folder: can be resumed, and spread over workers.")
-    resume: bool = option(False, "Go on with the run of --work where it broke off.")
-    part: int = option(1000, "Queries of a part, with --work.", at_least=1, shows_default=True)
-    processes: int = option(1, "Parts at a time, with --work.", at_least=1, shows_default=True)
-    engine: Literal["local", "ray"] = option("local", "Where parts are worked on, with --work.", shows_default=True)
-    address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+    other_features: bool = option(False, "Accept features from another extractor than the run's.")
+    work: Path | None = option(None, "Predict in parts in this folder, by several workers; --resume continues it.")
+    resume: bool = option(False, "Resume the run of --work.")
+    part: int = option(1000, "Queries per part, with --work.", at_least=1, shows_default=True)
+    processes: int = option(1, "Number of parallel processes, with --work.", at_least=1, shows_default=True)
+    engine: Literal["local", "ray"] = option("local", "Where workers run, with --work.", shows_default=True)
+    address: str | None = option(
+        None, "Address of a running Ray cluster, for --engine ray. Default: start one on this machine."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.form is None:
             object.__setattr__(self, "form", "qvhighlights" if self.protocol == "qvhighlights" else "tvr")
         if self.engine != "ray" and self.address is not None:
-            raise SpecError("--address names a Ray cluster; say --engine ray")
+            raise SpecError("--address names a Ray cluster; add --engine ray")
         if self.engine == "ray" and self.processes > 1:
-            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+            raise SpecError("--processes has no effect with --engine ray; leave it out")
         if self.work is None and (self.resume or self.processes > 1 or self.engine == "ray"):
-            raise SpecError("parts are kept in a folder that every worker sees; name it with --work")
+            raise SpecError("--resume, --processes and --engine ray need a folder for the parts; add --work FOLDER")
 
 
 @dataclass(frozen=True)
@@ -352,7 +356,7 @@ def granularity_of(
     run = about.get(name)
     known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say
     if chosen is not None and known is not None and chosen != known:
-        notes.add(f"{flag} {chosen}: the run was made for {known} captions")
+        notes.add(f"{flag} {chosen}: the run was trained for {known} captions")
     return chosen or known or "fig"
 
 

@@ -218,7 +218,7 @@ def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: boo
     """The world's folder: a .jsonl per split and a store per stream. Returns the number of captionsets."""
     recipe, folder = recipe or Recipe(), Path(folder)
     if (folder / "train.jsonl").exists() and not overwrite:
-        raise InputError("exists already", file=folder, hint="choose another name, or say --overwrite")
+        raise InputError("exists already", file=folder, hint="choose another name, or use --overwrite")
     folder.mkdir(parents=True, exist_ok=True)
     films = {split: make_films(recipe, split) for split in ("train", "val", "test")}
     every = [film for split_films in films.values() for film in split_films]
