@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import FabulaError, InputError
-from fabula.learn import features
+from fabula.media.stores import features
 from fabula.media.stores.features import Features, check_features, write_features
 from tests.toys import notes_of
 

@@ -28,6 +28,7 @@ from fabula.core.memory import available
 from fabula.io.files import check_path, parse_json, write_bytes
 from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
+from fabula.learn.options import JsonObject
 from fabula.media.stores.kinds import NONSENSE, summarize
 
 FORMAT = 1
@@ -35,7 +36,7 @@ PICKLES = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code sav
 AGAIN = "name another checkpoint of a run; this one is damaged, or no file of fabula train"
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
+def write(path: Path, tensors: Mapping[str, Tensor], header: JsonObject) -> None:
     """The file appears under its name when it is whole."""
     cpu_tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
     sealed = json.loads(json.dumps({**header, "digests": {part: digest(cpu_tensors, part) for part in PARTS}}))
@@ -56,13 +57,13 @@ def digest(tensors: Mapping[str, Tensor], part: str) -> str:
     return hasher.hexdigest()
 
 
-def metadata_of(header: Mapping[str, Any]) -> Mapping[str, Any]:
+def metadata_of(header: JsonObject) -> JsonObject:
     """What the run's task wrote about its data; {} for weights that no run of ours wrote."""
     about = header.get("about")
     return about if isinstance(about, dict) else {}
 
 
-def seal_of(header: Mapping[str, Any]) -> str:
+def seal_of(header: JsonObject) -> str:
     text = json.dumps({n: v for n, v in header.items() if n != "seal"}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -152,7 +153,7 @@ def header_of(model: nn.Module, **more: Any) -> dict[str, Any]:
     }
 
 
-def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: Mapping[str, Any], file: object) -> None:
+def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: JsonObject, file: object) -> None:
     """The weights into the model; a checkpoint of another model, or of another size, is an error."""
     if header["model"] != model.name:
         hint = f"name a checkpoint of {model.name}, or the model {shown(header['model'])}"
@@ -203,7 +204,7 @@ def load_model(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     return model.eval(), header
 
 
-def config_of(cls: type[Any], values: Mapping[str, Any], file: object) -> Any:
+def config_of(cls: type[Any], values: JsonObject, file: object) -> Any:
     """A config from the header: JSON's lists are tuples again; an unknown field, or a value of no use, is an error."""
     unknown = values.keys() - {f.name for f in fields(cls)}
     if unknown:
@@ -230,7 +231,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
 
 
 def restore_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], header: Mapping[str, Any], file: object
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], header: JsonObject, file: object
 ) -> None:
     """What the optimiser knew; where that is not of this optimiser and these weights, an error."""
     saved = header.get("optimizer")
@@ -259,6 +260,6 @@ def restore_optimizer(
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def without_rate(group: Any) -> Any:
+def without_rate(group: object) -> object:
     """The learning rate changes with the epochs."""
     return {**group, "lr": None} if isinstance(group, dict) else group

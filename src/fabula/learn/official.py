@@ -47,7 +47,7 @@ class Table:
     unused: tuple[str, ...]  # patterns of tensors that have no use here
     same: tuple[tuple[str, str], ...]  # aliases: a pattern and the name that must hold the same numbers
     encoder: tuple[str, ...]  # our names that begin so are the part that reads the video
-    sizes: Callable[[Mapping[str, Tensor]], dict[str, Any]]  # our state → fields of our Config
+    sizes: Callable[[Mapping[str, Tensor]], dict[str, object]]  # our state → fields of our Config
     idle: Callable[[Any], tuple[str, ...]] = lambda config: ()  # our names that begin so have no place in a config
 
 
@@ -57,7 +57,7 @@ class LoadedWeights:
 
     model: str  # ours: pdvc
     epoch: int | None  # of its training, if it says so
-    sizes: dict[str, Any]  # fields of Config that its shapes tell
+    sizes: dict[str, object]  # fields of Config that its shapes tell
     loaded: int  # tensors that are ours now
     unused: tuple[str, ...]  # official names of those that have no use here, or are not of the part asked for
 
@@ -69,7 +69,7 @@ DEFORMABLE = (("sampling_offsets", "offset"), ("attention_weights", "weight"), (
               ("output_proj", "out"))  # fmt: skip
 
 
-def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
     """What the shapes of a state say about the settings; heads, points and dropout leave no trace in them."""
 
     def count(start: str) -> int:
@@ -78,7 +78,7 @@ def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
     def shape(name: str) -> torch.Size | None:
         return state[name].shape if name in state else None
 
-    sizes: dict[str, Any] = {"levels": count("pyramid.convs."), "encoder_layers": count("encoder."),
+    sizes: dict[str, object] = {"levels": count("pyramid.convs."), "encoder_layers": count("encoder."),
                              "decoder_layers": count("decoder.")}  # fmt: skip
     measured = {
         "feature_dim": ("pyramid.convs.0.weight", 1), "hidden": ("pyramid.convs.0.weight", 0),
@@ -194,7 +194,7 @@ def load_official(path: str | Path, config: Any, part: str = "all", model: str =
     return loaded, LoadedWeights(model, epoch, sizes, len(loaded), tuple(sorted(left)))
 
 
-def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, Any]:
+def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, object]:
     """Fields of our Config that the shapes of a published file tell, to build a model it fits.
 
     "words" is no field: it is how many words the vocabulary has.

@@ -16,6 +16,7 @@ from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import MUST, Options, option
 
 MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
+JsonObject = Mapping[str, Any]  # what a header, a manifest or a .toml table holds
 Scores = Mapping[str, float]
 
 

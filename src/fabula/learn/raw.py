@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus, Story
+from fabula.learn.options import JsonObject
 from fabula.media.stores.features import Frames, resize
 
 
@@ -17,7 +17,7 @@ class RawVideos(Mapping[str, Frames]):
     """Features [T, C] by the stem of a video's name; `corpus` has the durations."""
 
     def __init__(
-        self, paths: Sequence[Path], recipe: Mapping[str, Any] | None, weights: Path | None, watch: Progress = silent
+        self, paths: Sequence[Path], recipe: JsonObject | None, weights: Path | None, watch: Progress = silent
     ) -> None:
         if recipe is None:
             raise SpecError(

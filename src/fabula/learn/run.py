@@ -22,7 +22,7 @@ from fabula.learn import checkpoint, official
 from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
-from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
+from fabula.learn.options import Callbacks, JsonObject, PredictOptions, Run, Settings, Share, TrainOptions, Validation
 from fabula.learn.tasks.base import Preset, Start, Task
 from fabula.learn.train import train
 from fabula.learn.words import warn_of_captions
@@ -35,8 +35,8 @@ def fit(
     task: Task,
     options: TrainOptions,
     run: Run,
-    config: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    config: JsonObject | None = None,
+    settings: JsonObject | None = None,
     callbacks: Callbacks | None = None,
 ) -> dict[str, float]:
     """Train, and return the last epoch's losses and scores.
@@ -117,7 +117,7 @@ def analyse(task: Task, path: str | Path, options: PredictOptions, callbacks: Ca
     return replace(analysis, notes=(*notes.lines(), *analysis.notes))
 
 
-def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[nn.Module, Mapping[str, Any]]:
+def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[nn.Module, JsonObject]:
     """The model of a checkpoint or run, on the device and with the changes of the options, and the run's metadata.
 
     A model that was trained for another task is refused.
@@ -152,7 +152,7 @@ def report_notes(notes: Notes, callbacks: Callbacks) -> None:
     notes.counts.clear()
 
 
-def count_epochs(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+def count_epochs(settings: JsonObject) -> JsonObject:
     """Who says epochs means epochs, also where the model's paper counts steps."""
     return {"steps": None, **settings} if "epochs" in settings else settings
 
@@ -171,7 +171,7 @@ def find_preset(task: Task, name: str | None) -> Preset:
     return task.presets[name]
 
 
-def fill(options: TrainOptions, values: Mapping[str, Any], whose: str) -> TrainOptions:
+def fill(options: TrainOptions, values: JsonObject, whose: str) -> TrainOptions:
     """Options with those filled in that were not given."""
     known = {o.name: o for o in options.options()}
     missing = {}
@@ -183,12 +183,12 @@ def fill(options: TrainOptions, values: Mapping[str, Any], whose: str) -> TrainO
     return configure_options(options, missing) if missing else options
 
 
-def configure_options(options: TrainOptions, values: Mapping[str, Any]) -> TrainOptions:
+def configure_options(options: TrainOptions, values: JsonObject) -> TrainOptions:
     """As `configure`, for options: paths are given as text."""
     paths = {o.name: Path(str(values[o.name])) for o in options.options() if o.kind is Path and o.name in values}
     rest = {n: v for n, v in values.items() if n not in paths}
-    changed: TrainOptions = replace(configure(options, rest), **paths)
-    return changed
+    changes: dict[str, Any] = {**paths}
+    return replace(configure(options, rest), **changes)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fabula import io
 from fabula.core.errors import InputError, SpecError, shown
@@ -119,7 +119,7 @@ def leave_out(
     return {id: value for id, value in every.items() if id not in bad}
 
 
-def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus:
+def durations_as_corpus(durations: Mapping[str, object], features: Features) -> Corpus:
     """Videos of a store that are to be predicted, from their durations alone."""
     stories = {}
     for video in features:

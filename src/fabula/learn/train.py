@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -54,8 +54,10 @@ from fabula.learn.loop.processes import (
     seed_of_process,
 )
 from fabula.learn.loop.schedule import describe_rates, lr_at, make_optimizer, set_rate, warn_of_rates
-from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
+from fabula.learn.options import Callbacks, JsonObject, Run, Scores, Settings, Share, Validation
 from fabula.media.stores.kinds import summarize
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +75,7 @@ def train(
     run: Run,
     *,
     validation: Validation | None = None,
-    about: Mapping[str, Any] | None = None,  # what else config.json should say: task, data, features
+    about: JsonObject | None = None,  # what else config.json should say: task, data, features
     callbacks: Callbacks | None = None,
     stop_after: int | None = None,  # leave after so many steps, checkpoint written (for tests and time limits)
 ) -> dict[str, float]:
@@ -125,7 +127,7 @@ def passes_of(model: nn.Module) -> tuple[str, ...]:
     return tuple(getattr(model, "passes", ("",)))
 
 
-def grouped(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def grouped(batches: Iterable[T], size: int) -> Iterator[list[T]]:
     """The batches of each step."""
     batches = iter(batches)
     while group := list(itertools.islice(batches, size)):
@@ -157,7 +159,7 @@ class Loop:
         loader: Loader,
         settings: Settings,
         run: Run,
-        about: Mapping[str, Any],
+        about: JsonObject,
     ) -> None:
         self.fabric, self.model, self.loader = fabric, model, loader
         self.settings, self.run, self.about = settings, run, about

@@ -6,7 +6,7 @@ Fig. 6 asks the weights as they are: only who is who at prediction changes with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from fabula.report.figures import Boxes, Curves, Figure, Grid, Panel
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models.micap import Model
+    from fabula.learn.tasks.micap import AnalyseOptions
 
 FACES = (
     "Rows are blanks and who was filled in; attention of the last decoder layer to faces, scaled to 1 a row: to every "
@@ -39,11 +41,13 @@ def density(x: Shares) -> Shares:
     return values
 
 
-def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int) -> tuple[Figure, dict[str, Any]]:
+def draw_streams(
+    model: Model, data: Videosets, units: Sequence[int], batch_size: int
+) -> tuple[Figure, dict[str, object]]:
     """Fig. 4: where tokens of people look, and other tokens; over videosets."""
     shares = share_streams(model, data, units, batch_size)
     panels: list[Panel] = []
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, object] = {}
     for name, rows in (("person tokens", shares.people), ("caption tokens", shares.others)):
         lines = {
             stream: tuple(zip(GRID.tolist(), density(rows[:, k]).tolist(), strict=True))
@@ -66,10 +70,10 @@ def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: 
     return Figure("fig4", "Fig. 4: where tokens look", words, tuple(panels)), numbers
 
 
-def draw_faces(model: Any, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, Any]]:
+def draw_faces(model: Model, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, object]]:
     """Fig. 5, of some videosets: blanks × faces, × clusters per clip, × clusters."""
     figures: list[Figure] = []
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, object] = {}
     for k, unit in enumerate(units):
         name = data.windows[unit][0]
         shares = share_faces(model, data, unit)
@@ -107,13 +111,13 @@ def cells(x: Shares) -> tuple[tuple[float, ...], ...]:
 
 
 def draw_eps(
-    model: Any, data: Videosets, units: Sequence[int], eps: Sequence[float], batch_size: int, watch: Progress = silent
-) -> tuple[Figure, dict[str, Any]]:
+    model: Model, data: Videosets, units: Sequence[int], eps: Sequence[float], batch_size: int, watch: Progress = silent
+) -> tuple[Figure, dict[str, object]]:
     """Fig. 6: class accuracy and number of clusters against the distance within which faces are one person's."""
     from fabula.learn.tasks.micap import SetAnswer, score_blanks
 
     truth = {data.windows[i][0]: data.sets[data.windows[i][0]] for i in units}
-    scores, boxes, numbers = list[tuple[float, float]](), {}, dict[str, Any]()
+    scores, boxes, numbers = list[tuple[float, float]](), {}, dict[str, object]()
     for k, e in enumerate(eps):
         watch("clustering", k, len(eps))
         data.relink = e
@@ -136,12 +140,12 @@ def draw_eps(
     return Figure("fig6", "Fig. 6: how near faces must be", words, panels), numbers
 
 
-def analyse(model: Any, data: Videosets, options: Any, watch: Progress = silent) -> Analysis:
+def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progress = silent) -> Analysis:
     """All figures that the model and the data have."""
     units = list(range(len(data)))
     notes: list[str] = []
     figures: list[Figure] = []
-    numbers: dict[str, Any] = {"videosets": len(units)}
+    numbers: dict[str, object] = {"videosets": len(units)}
     short = [i for i in units if len(data.clips(data.windows[i][0])) <= data.config.clips]
     if not short:
         hint = f"attention is looked at in sets of at most {data.config.clips} clips"

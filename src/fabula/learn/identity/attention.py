@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from fabula.learn.identity.videosets import Videoset
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models.micap import Model
 
 Shares = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ class FaceShares:
         return pairs, shares
 
 
-def share_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int = 8) -> StreamShares:
+def share_streams(model: Model, data: Videosets, units: Sequence[int], batch_size: int = 8) -> StreamShares:
     """Fig. 4, of captions that the model tells itself."""
     device = next(model.parameters()).device
     people, others, streams = list[Shares](), list[Shares](), tuple[str, ...]()
@@ -81,7 +82,7 @@ def share_streams(model: Any, data: Videosets, units: Sequence[int], batch_size:
     return StreamShares(streams, np.array(people).reshape(-1, len(streams)), np.array(others).reshape(-1, len(streams)))
 
 
-def share_faces(model: Any, data: Videosets, unit: int) -> FaceShares:
+def share_faces(model: Model, data: Videosets, unit: int) -> FaceShares:
     """Fig. 5, of blanks that the model fills itself."""
     device = next(model.parameters()).device
     batch = data.collate([data[unit]]).to(device)

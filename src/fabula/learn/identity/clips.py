@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from fabula.io.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
+from fabula.learn.options import JsonObject
 from fabula.learn.splits import pick_split
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
@@ -74,7 +75,7 @@ class Streams:
         return any(store.metadata.get("simulated") for store in self.stores.values())
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> JsonObject:
         """Of all stores."""
         return {key: value for store in self.stores.values() for key, value in store.metadata.items()}
 
@@ -255,7 +256,7 @@ class FilmSets(dict[str, SetText]):
     """Captionsets of raw films, with what was seen of them."""
 
     films: Films
-    recipes: Mapping[str, Any]  # of the run's features
+    recipes: JsonObject  # of the run's features
     faces: dict[str, Mapping[int, Mapping[int, float]]]  # by film: number of a P → person of the cast → attention
 
 

@@ -21,6 +21,7 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.identity.clips import Streams
 from fabula.learn.identity.videosets import Floats
+from fabula.learn.options import JsonObject
 from fabula.media.stores.features import list_differences
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Films:
     clips: dict[str, list[Clip]]  # by film
     cast: Cast | None  # None: the run sees no faces
     streams: FilmStreams
-    recipes: Mapping[str, Any]  # of the run's features
+    recipes: JsonObject  # of the run's features
 
     def sets(self) -> dict[str, SetText]:
         """A film is one captionset, however long."""
@@ -68,7 +69,7 @@ class Films:
 
 def read_films(
     paths: Sequence[Path],
-    recipes: Mapping[str, Any],
+    recipes: JsonObject,
     streams: Sequence[str],
     *,
     people: Path | None = None,
@@ -114,7 +115,7 @@ def read_films(
 
 
 def find_films(
-    paths: Sequence[Path], recipe: Mapping[str, Any] | None, people: Path | None, notes: Notes, watch: Progress
+    paths: Sequence[Path], recipe: JsonObject | None, people: Path | None, notes: Notes, watch: Progress
 ) -> Cast:
     """The cast of films: one that is given, if its faces were found as the run's, or found now."""
     from fabula.media.people import Cast, find_cast, rebuild_faces
@@ -162,7 +163,7 @@ def shots_alone(paths: Sequence[Path]) -> Cast:
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def describe_films(films: Films, recipes: Mapping[str, Any]) -> list[str]:
+def describe_films(films: Films, recipes: JsonObject) -> list[str]:
     """How a film was looked at, and whose weights that took."""
     extractors = [
         f"{stream}: {recipe.get('extractor')}" for stream, recipe in recipes.items() if isinstance(recipe, dict)

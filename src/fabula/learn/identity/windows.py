@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,13 +25,14 @@ from fabula.learn.identity.videosets import Batch, Floats, Videoset
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models.micap import Config, Model
 
 ALIKE = 0.5  # a token is somebody known where it looks at the same faces, at least so much as it would at its own
 Answer = tuple[str, tuple[str, ...] | None, tuple[str, ...] | None]  # set, an id a blank, a caption a clip
 
 
 def answer_sets(
-    model: Any, data: Videosets, units: Sequence[int], batch_size: int = 8, watch: Progress = silent
+    model: Model, data: Videosets, units: Sequence[int], batch_size: int = 8, watch: Progress = silent
 ) -> list[Answer]:
     """Blanks filled and captions told, as the data are used for and the model was trained for; one answer a set."""
     fills = data.use in ("fitb", "both") and "fitb" in model.passes
@@ -58,7 +59,7 @@ def answer_sets(
     return [answers[name] for name in names]
 
 
-def people_of(tokens: Sequence[int], config: Any) -> tuple[str, ...]:
+def people_of(tokens: Sequence[int], config: Config) -> tuple[str, ...]:
     """P1, P2, …; over the whole vocabulary a blank may be filled with a word, which is then its own person."""
     known = range(config.blank + 1, config.start)
     return tuple(f"P{t - config.blank}" if t in known else f"token{t}" for t in tokens)
@@ -143,7 +144,7 @@ def cosine(a: Floats, b: Floats) -> float:
 class Film:
     """A long set as far as it is told."""
 
-    model: Any
+    model: Model
     data: Videosets
     name: str
     part: str  # fitb or caption
@@ -228,7 +229,7 @@ class Film:
         return self.people.name(looks, known)
 
 
-def fill_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
+def fill_long(model: Model, data: Videosets, name: str) -> tuple[str, ...]:
     """The blanks of a long set; those of clips that are filled are given again where they help."""
     config, device = data.config, next(model.parameters()).device
     film = Film(model, data, name, "fitb")
@@ -254,11 +255,11 @@ def fill_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
     return tuple(f"P{k + 1}" for row in film.named for k in row)
 
 
-def caption_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
+def caption_long(model: Model, data: Videosets, name: str) -> tuple[str, ...]:
     return caption_film(model, data, name)[0]
 
 
-def caption_film(model: Any, data: Videosets, name: str, watch: Progress = silent) -> tuple[tuple[str, ...], People]:
+def caption_film(model: Model, data: Videosets, name: str, watch: Progress = silent) -> tuple[tuple[str, ...], People]:
     """Captions of a long set, and its people: captions that are told are given again where they help."""
     config, device = data.config, next(model.parameters()).device
     film = Film(model, data, name, "caption")
@@ -280,7 +281,7 @@ def caption_film(model: Any, data: Videosets, name: str, watch: Progress = silen
 
 
 def begin_captions(
-    film: Film, clips: list[int], overlap: int, captions: Sequence[Sequence[int]], config: Any
+    film: Film, clips: list[int], overlap: int, captions: Sequence[Sequence[int]], config: Config
 ) -> tuple[list[int], tuple[int, ...], dict[int, int]]:
     """How a captionset begins whose first clips are told; the first of them are left out where there is no room."""
     while True:
@@ -293,7 +294,7 @@ def begin_captions(
         clips, overlap = clips[1:], overlap - 1
 
 
-def split_captions(row: Sequence[int], config: Any, clips: int) -> list[list[int]]:
+def split_captions(row: Sequence[int], config: Config, clips: int) -> list[list[int]]:
     """The tokens of each clip, without START, [SEP] and END."""
     captions: list[list[int]] = [[]]
     for token in row:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
@@ -14,7 +13,7 @@ import fabula
 from fabula.core.errors import InputError, shown
 from fabula.io.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
-from fabula.learn.options import FREE, Run, Settings
+from fabula.learn.options import FREE, JsonObject, Run, Settings
 from fabula.media.stores.features import must_match
 
 
@@ -40,23 +39,27 @@ class Place:
         return {n: v / max(self.count, 1) for n, v in self.sums.items()}
 
 
-def place_of(saved: Any, path: Path) -> Place:
-    """Where training stood, as the header tells it."""
-    whole = isinstance(saved, dict) and saved.keys() == {f.name for f in fields(Place)}
-    counts = ("epoch", "batch", "step", "count", "stale")
-    whole = whole and all(type(saved[n]) is int and 0 <= saved[n] < 1 << 53 for n in counts)
-    tables = ("sums", "line", "best")
-    whole = whole and all(isinstance(saved[n], dict) and all(map(is_number, saved[n].values())) for n in tables)
-    if not whole:
-        raise InputError("its header has no training state", file=path, hint=checkpoint.AGAIN)
-    return Place(**saved)
+def place_of(saved: object, path: Path) -> Place:
+    """The training state of a checkpoint's header."""
+    if isinstance(saved, dict) and is_place(saved):
+        return Place(**saved)
+    raise InputError("its header has no training state", file=path, hint=checkpoint.AGAIN)
 
 
-def is_number(value: Any) -> bool:
+def is_place(saved: JsonObject) -> bool:
+    counts, tables = ("epoch", "batch", "step", "count", "stale"), ("sums", "line", "best")
+    return (
+        saved.keys() == {f.name for f in fields(Place)}
+        and all(type(saved[n]) is int and 0 <= saved[n] < 1 << 53 for n in counts)
+        and all(isinstance(saved[n], dict) and all(map(is_number, saved[n].values())) for n in tables)
+    )
+
+
+def is_number(value: object) -> bool:
     return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 63)
 
 
-def describe_run(model: nn.Module, settings: Settings, about: Mapping[str, Any]) -> dict[str, Any]:
+def describe_run(model: nn.Module, settings: Settings, about: JsonObject) -> dict[str, object]:
     """config.json."""
     description = {
         "fabula": fabula.__version__,
@@ -65,11 +68,11 @@ def describe_run(model: nn.Module, settings: Settings, about: Mapping[str, Any])
         "settings": asdict(settings),
         **about,
     }
-    as_read: dict[str, Any] = json.loads(json.dumps(description))  # tuples as the file has them
+    as_read: dict[str, object] = json.loads(json.dumps(description))  # tuples as the file has them
     return as_read
 
 
-def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
+def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: JsonObject, first: bool) -> None:
     """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
     wanted = describe_run(model, settings, about)
     out = run.out
@@ -100,7 +103,7 @@ def clear_folder(run: Run) -> None:
             file.unlink(missing_ok=True)
 
 
-def must_agree(saved: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
+def must_agree(saved: JsonObject, wanted: JsonObject, file: Path) -> None:
     """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
     if not isinstance(saved, dict) or not all(isinstance(saved.get(part), dict) for part in ("config", "settings")):
         hint = "use --overwrite to start again, or choose another --out"
@@ -120,7 +123,7 @@ def must_agree(saved: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) 
                 )
 
 
-def describe_difference(then: Any, now: Any) -> str:
+def describe_difference(then: object, now: object) -> str:
     """How a value differs from what it was; of long lists where."""
     if isinstance(then, list) and isinstance(now, list) and max(len(then), len(now)) > 8:
         first = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), None)

@@ -13,11 +13,11 @@ import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.io.files import dump_json, load_json, name_write_failures, write_text
-from fabula.learn.options import Run
+from fabula.learn.options import JsonObject, Run
 from fabula.media.stores.kinds import summarize
 
 TRACKING = "tracking.json"
@@ -44,7 +44,7 @@ def is_installed(module: str) -> bool:
         return sys.modules.get(module) is not None
 
 
-def open_trackers(run: Run, config: Mapping[str, Any], step: int) -> list[Tracker]:
+def open_trackers(run: Run, config: JsonObject, step: int) -> list[Tracker]:
     """Those that were asked for. What they were told after `step` is told again."""
     trackers: list[Tracker] = []
     if run.tensorboard:
@@ -71,7 +71,7 @@ class TensorBoard:
 
 
 class Wandb:
-    def __init__(self, run: Run, project: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, run: Run, project: str, config: JsonObject) -> None:
         import wandb
 
         id = recall_id(run, "wandb")
@@ -88,7 +88,7 @@ class Wandb:
 
 
 class Mlflow:
-    def __init__(self, run: Run, experiment: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, run: Run, experiment: str, config: JsonObject) -> None:
         import mlflow
 
         self.mlflow = mlflow

@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -17,6 +17,8 @@ from torch import Tensor
 
 from fabula.core.errors import SpecError
 from fabula.learn.options import Settings
+
+T = TypeVar("T")
 
 PRECISIONS: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16-mixed": "16-mixed"}
 
@@ -68,7 +70,7 @@ def leave_group() -> None:
         dist.destroy_process_group()
 
 
-def gather(mine: Any) -> list[Any]:
+def gather(mine: T) -> list[T]:
     """What every process has, in their order, in every process."""
     if not (dist.is_available() and dist.is_initialized()):
         return [mine]
@@ -77,7 +79,7 @@ def gather(mine: Any) -> list[Any]:
     return every
 
 
-def deal_back(shares: list[list[Any]]) -> list[Any]:
+def deal_back(shares: list[list[T]]) -> list[T]:
     """Units rank, rank + world, … of each process, put back into their order."""
     answers: list[Any] = [None] * sum(map(len, shares))
     for rank, share in enumerate(shares):

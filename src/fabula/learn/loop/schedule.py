@@ -94,7 +94,7 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimize
     return optimizer
 
 
-def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, Any]]:
+def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, object]]:
     """What the optimiser is given: all parameters, once each."""
     own = getattr(model, "parameter_groups", None)
     if own is not None:

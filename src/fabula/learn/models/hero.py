@@ -33,7 +33,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -43,6 +43,9 @@ from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip
 from fabula.learn.retrieval.queries import predict_own
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 CLS, PAD = 0, 1  # RoBERTa's <s> and <pad>
 NOTHING = -1e4  # logit of a frame that is not there, and what attention adds where nothing may be seen
@@ -302,7 +305,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "ids"
-    recipe: ClassVar[Mapping[str, Any]] = {
+    recipe: ClassVar[Mapping[str, object]] = {
         "steps": 5000, "batch_size": 32, "optimizer": "bert", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
         "eps": 1e-6, "schedule": "linear", "warmup": 500, "clip_norm": 1.0,
     }  # fmt: skip
@@ -347,7 +350,7 @@ class Model(nn.Module):
         """Hard negatives and spans have a step of the optimiser from which on they are learnt."""
         self.step = step
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """No decay of biases and norms."""
         norms = {id(p) for m in self.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
         group: list[Tensor] = []
@@ -486,7 +489,7 @@ UNUSED: tuple[str, ...] = (  # in the published state, and read by nothing when 
 )
 
 
-def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
     """Fields of Config that the shapes of a state, under our names, tell; heads and lengths leave no trace in them."""
 
     def count(pattern: str) -> int:

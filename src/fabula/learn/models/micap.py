@@ -261,7 +261,7 @@ class Model(nn.Module):
         "beam", "length_power", "compat_all_seps", "face_eps", "box_width", "box_height",
     )  # fmt: skip
     leaves_unused = True  # a pass leaves text, or rows of tables, without a gradient
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "schedule": "constant",
         "clip_norm": None, "clip_value": 0.1, "seed": 0,
     }  # fmt: skip

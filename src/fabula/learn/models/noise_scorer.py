@@ -25,13 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.learn import batch as shared
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 COLDEST, WARMEST = 0.001, 0.5  # τ stays between
 
@@ -108,7 +111,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "noise_scorer"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ()
-    recipe: ClassVar[Mapping[str, Any]] = {
+    recipe: ClassVar[Mapping[str, object]] = {
         "epochs": 5, "batch_size": 32, "optimizer": "adamw", "lr": 4e-5, "weight_decay": 0.02,
         "schedule": "cosine", "warmup": 0.2, "clip_norm": 1.0,
     }  # fmt: skip
@@ -181,7 +184,7 @@ class Model(nn.Module):
         loss = c.weight_contrast * contrast + c.weight_match * matching
         return {"loss": loss, "contrast": contrast, "match": matching}
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """Matrices decay; biases, norms, positions and τ do not."""
         decayed = [p for n, p in self.named_parameters() if p.ndim > 1 and not n.endswith("_at")]
         none = [p for n, p in self.named_parameters() if p.ndim <= 1 or n.endswith("_at")]

@@ -576,7 +576,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "pdvc"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("ec_alpha", "length_power", "max_words")
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 1, "lr": 5e-5, "weight_decay": 1e-4, "betas": (0.9, 0.999),
         "decay": 0.5, "decay_from": 8, "decay_every": 3, "clip_norm": 100.0,
     }  # fmt: skip

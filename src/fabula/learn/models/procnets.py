@@ -105,7 +105,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "procnets"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("beam", "max_steps")
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 1, "lr": 4e-5, "weight_decay": 1e-3, "betas": (0.8, 0.999),
         "decay": 1.0, "clip_norm": None, "clip_value": 1.0,
     }  # fmt: skip

@@ -41,6 +41,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
@@ -384,7 +385,7 @@ class DetectedWindows:
 
 def find_strangers(count: int, videos: Sequence[str], rivals: str, device: torch.device) -> tuple[Tensor, Tensor]:
     """The next item that is about another video, around the end, and whether there is one. [B], [B]"""
-    names: Sequence[Any] = videos if len(videos) == count else range(count)
+    names: Sequence[object] = videos if len(videos) == count else range(count)
     other, there = [], []
     for i in range(count):
         ahead = [(i + step) % count for step in range(1, count + 1)]
@@ -398,7 +399,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "qd_detr"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("overlap", "join", "rounding", "longest", "nms")
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 200, "batch_size": 32, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 1e-4, "schedule": "constant",
         "clip_norm": 0.1,
     }  # fmt: skip
@@ -596,8 +597,8 @@ class Model(nn.Module):
 
 
 def rank_windows(
-    spans: np.ndarray[Any, Any], scores: np.ndarray[Any, Any], end: float, config: Config
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    spans: NDArray[np.float64], scores: NDArray[np.float64], end: float, config: Config
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Best first, cut to 0 … end, rounded as the config says, overlapping ones suppressed if it says so."""
     order = np.argsort(-scores, kind="stable")
     spans, scores = spans[order], scores[order]
@@ -670,7 +671,7 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
 UNUSED = (r"txt_position_embed\..+",)  # in the published state, and read by nothing there
 
 
-def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
     """Fields of Config that the shapes of a state, under our names, tell; heads and seconds leave no trace in them.
 
     Published weights read a clip's two ends among its features (`ends`); others say so in their config.

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -52,6 +52,9 @@ from fabula.learn.models.xml import (
 )
 from fabula.learn.retrieval.contract import Batch, Queries, Videos, best_clip, hide
 from fabula.learn.retrieval.queries import predict_own
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = xml.Model.inference
     reads: ClassVar[Literal["features", "ids"]] = "features"
-    recipe: ClassVar[Mapping[str, Any]] = xml.Model.recipe
+    recipe: ClassVar[Mapping[str, object]] = xml.Model.recipe
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -122,7 +125,7 @@ class Model(nn.Module):
         """Hard negatives and spans have an epoch from which on they are learnt."""
         self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """No decay of biases and norms."""
         return group_by_decay(self, settings)
 

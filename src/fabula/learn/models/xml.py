@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -33,6 +33,9 @@ from torch import Tensor, nn
 from fabula.core.moments import Ranking
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
 from fabula.learn.retrieval.queries import predict_own
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 
 @dataclass(frozen=True)
@@ -233,7 +236,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "features"
-    recipe: ClassVar[Mapping[str, Any]] = {
+    recipe: ClassVar[Mapping[str, object]] = {
         "epochs": 100, "batch_size": 128, "optimizer": "bertadam", "lr": 1e-4, "weight_decay": 0.01, "eps": 1e-6,
         "schedule": "linear", "warmup": 0.01, "clip_norm": 1.0, "patience": 10,
     }  # fmt: skip
@@ -257,7 +260,7 @@ class Model(nn.Module):
         """Hard negatives and spans have an epoch from which on they are learnt."""
         self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """No decay of biases and norms."""
         return group_by_decay(self, settings)
 
@@ -303,7 +306,7 @@ def weigh(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     return torch.stack([weights[name] * part for name, part in parts.items()]).sum()
 
 
-def group_by_decay(model: nn.Module, settings: Any) -> list[dict[str, Any]]:
+def group_by_decay(model: nn.Module, settings: Settings) -> list[dict[str, object]]:
     """Weights that decay, and biases and norms, which do not."""
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
     decayed: list[nn.Parameter] = []
@@ -342,7 +345,7 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
 UNUSED: tuple[str, ...] = ()
 
 
-def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
     """Fields of Config that the shapes of a state, under our names, tell; heads leave no trace in them."""
     H, C = state["video_project.linear.weight"].shape
     return {

@@ -45,7 +45,7 @@ class NoiseScorer:
         self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes)
         about = header.get("about")
         trained = about if isinstance(about, dict) else {}
-        self.about: dict[str, Any] = {
+        self.about: dict[str, object] = {
             "model": "noise_scorer",
             "weights": digest_weights(model)[:16],
             "features": [store.path.name for store in stores],

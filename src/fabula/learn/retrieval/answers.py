@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from torch import Tensor
@@ -173,7 +173,7 @@ def qvhighlights_line(answer: Answer, query: Query) -> str:
     if ranking is None:
         raise SpecError("QVHighlights' file holds windows of the query's own video: there are none")
     scores = np.zeros(len(ranking)) if ranking.scores is None else ranking.scores
-    line: dict[str, Any] = {"qid": answer.id, "query": query.text, "vid": query.video}
+    line: dict[str, object] = {"qid": answer.id, "query": query.text, "vid": query.video}
     line["pred_relevant_windows"] = np.column_stack([ranking.spans, scores]).tolist()
     if ranking.saliency is not None:
         line["pred_saliency_scores"] = ranking.saliency.tolist()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.moments import Moment, Query
 from fabula.core.notes import Notes
 from fabula.learn import checkpoint
+from fabula.learn.options import JsonObject
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_rows
@@ -29,6 +30,9 @@ from fabula.learn.retrieval.decode import Decoding
 from fabula.learn.retrieval.queries import encode_queries
 from fabula.learn.retrieval.search import Corpus, encode_corpus, join_videos, search_corpus
 from fabula.media.stores.features import Features, check_features, must_match
+
+if TYPE_CHECKING:
+    from fabula.learn.retrieval.contract import Queries
 
 Extract = Callable[[Path], tuple[ArrayLike, float, float]]  # a video's features [F, C], how many a second, its seconds
 Reader = Callable[[str], ArrayLike]  # a query's words [L, E]
@@ -59,7 +63,7 @@ class Finder:
         self.recipe = about.get("recipe") if isinstance(about, dict) else None
         self.other_features, self.decoding = other_features, Decoding.of(self.config)
 
-    def check_recipe(self, here: Features | Mapping[str, Any]) -> None:
+    def check_recipe(self, here: Features | JsonObject) -> None:
         """Refuse features that were made in another way than the run's, where the run says how its own were."""
         if self.recipe is not None:
             must_match(self.recipe, here, told=self.other_features, flag="other_features=True")
@@ -115,7 +119,7 @@ class Finder:
     def find(self, where: Corpus, what: str, top: int = 10) -> list[Moment]: ...
     @overload
     def find(self, where: Corpus, what: list[str] | tuple[str, ...], top: int = 10) -> list[list[Moment]]: ...
-    def find(self, where: Corpus, what: Any, top: int = 10) -> list[Moment] | list[list[Moment]]:
+    def find(self, where: Corpus, what: str | Sequence[str], top: int = 10) -> list[Moment] | list[list[Moment]]:
         """The moments that a sentence speaks of, best first; of several sentences a list each."""
         texts = [what] if isinstance(what, str) else list(what)
         if top < 1:
@@ -133,7 +137,7 @@ class Finder:
                 moments.append([Moment(s, e, where.names[v], w) for v, (s, e), w in rows if w > 0])
         return moments[0] if isinstance(what, str) else moments
 
-    def encode_words(self, texts: Sequence[str]) -> Any:
+    def encode_words(self, texts: Sequence[str]) -> Queries:
         """Queries whose words another model makes features of."""
         assert self.read is not None
         rows = []
@@ -147,4 +151,5 @@ class Finder:
         words, mask = pad_rows(rows)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
-            return self.model.encode_query(words.to(device), mask.to(device))
+            queries: Queries = self.model.encode_query(words.to(device), mask.to(device))
+        return queries

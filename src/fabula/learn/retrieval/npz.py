@@ -17,6 +17,7 @@ import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.io.files import check_path
+from fabula.learn.options import JsonObject
 from fabula.media.stores.features import Features, Frames, check_features
 
 ARRAYS = ("features", "last_hidden_state")
@@ -27,7 +28,7 @@ class NpzFeatures(Mapping[str, Frames]):
 
     def __init__(self, path: str | Path, array: str | None = None) -> None:
         self.path = check_path(path)
-        self.metadata: Mapping[str, Any] = {}
+        self.metadata: JsonObject = {}
         names = sorted(f.name.removesuffix(".npz") for f in self.path.glob("*.npz")) if self.path.is_dir() else []
         if not names:
             raise InputError("no .npz files here", file=path, hint="name a folder of .npz, one per video or query")

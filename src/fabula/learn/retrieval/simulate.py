@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +148,7 @@ def simulate_moments(
         for video, own in by_video.items():
             yield video, make_clips(video, durations[video], own, moments, recipe).astype(np.float16)
 
-    metadata: dict[str, Any] = {
+    metadata: dict[str, object] = {
         "simulated": True,
         "note": "made from captions by fabula.learn.retrieval.simulate; no video was seen",
         "recipe": asdict(recipe),

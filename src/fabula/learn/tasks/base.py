@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options
-from fabula.learn.options import Changes, PredictOptions, Scores, Share, TrainOptions
+from fabula.learn.options import Changes, JsonObject, PredictOptions, Scores, Share, TrainOptions
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from fabula.learn.batch import Data
     from fabula.report.analysis import Analysis
 
@@ -24,10 +22,10 @@ class Preset:
 
     about: str
     model: str | tuple[str, ...] | None = None  # the models it is for, the first is the default; None: any
-    config: Mapping[str, Any] = field(default_factory=dict)
-    by_model: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # further settings of single models
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    config: JsonObject = field(default_factory=dict)
+    by_model: Mapping[str, JsonObject] = field(default_factory=dict)  # further settings of single models
+    settings: JsonObject = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -82,9 +80,7 @@ class Task:
         """The validation set; None: no validation."""
         return None
 
-    def answer(
-        self, model: nn.Module, data: Data, share: Share, batch_size: int = 8, watch: Progress = silent
-    ) -> list[Any]:
+    def answer(self, model: Any, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent) -> list[Any]:
         """Predict one answer for each unit of the share, in order."""
         from fabula.learn.batch import answer_units
 
@@ -98,25 +94,23 @@ class Task:
         """Names of the scores that choose checkpoints, the most important first; (): the first score."""
         return ()
 
-    def metadata(self, source: Any) -> dict[str, Any]:
+    def metadata(self, source: Any) -> dict[str, object]:
         """Facts about the data for config.json and the checkpoints."""
         return {}
 
-    def prediction_data(
-        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
-    ) -> Data:
+    def prediction_data(self, model: Any, metadata: JsonObject, options: Any, notes: Notes, watch: Progress) -> Data:
         """The data to predict on; `metadata` is what this task's `metadata` said when the model was trained."""
         raise NotImplementedError
 
-    def predict_in_parts(self, path: Path, data: Data, options: Any, notes: Notes, watch: Progress) -> Any:
+    def predict_in_parts(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> object | None:
         """Predict in parts by several workers, if the options ask for it; None: predict in this process."""
         return None
 
-    def postprocess(self, answers: list[Any], data: Data) -> Any:
+    def postprocess(self, answers: list[Any], data: Any) -> Any:
         """Convert answers to what `fabula.predict` returns."""
         return answers
 
-    def captions(self, result: Any, data: Data) -> Iterable[str | None]:
+    def captions(self, result: Any, data: Any) -> Iterable[str | None]:
         """The captions that the model wrote, which are checked for empty and repetitive ones."""
         return ()
 
@@ -130,7 +124,7 @@ class Task:
         """A summary of the result for the command line."""
         return f"{len(result):,} answers"
 
-    def analyse(self, model: nn.Module, options: Any, notes: Notes, watch: Progress) -> Analysis:
+    def analyse(self, model: Any, options: Any, notes: Notes, watch: Progress) -> Analysis:
         """Figures and numbers that describe a trained model."""
         raise NotImplementedError
 

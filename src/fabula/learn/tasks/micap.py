@@ -10,22 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores, Share
+from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from fabula.core.result import Result
     from fabula.evaluate.captionsets import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
-    from fabula.learn.identity.clips import Streams, Videosets
+    from fabula.learn.identity.clips import FilmSets, Streams, Videosets
+    from fabula.learn.models.micap import Config, Model
     from fabula.report.analysis import Analysis
 
 FITB = ("class", "instance", "same", "different")
@@ -187,7 +186,7 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
 
         streams = Streams(find_streams(options))
@@ -199,7 +198,7 @@ class Task(base.Task):
         warn_simulated(streams, notes)
         return Source(options, streams, train, val)
 
-    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+    def config(self, config: Config, source: Source, start: base.Start | None) -> Config:
         from fabula.learn.identity.clips import texts_of
         from fabula.learn.identity.wordpiece import read_pieces, train_pieces
 
@@ -233,12 +232,12 @@ class Task(base.Task):
             face_eps=eps,
         )
 
-    def training_data(self, source: Source, config: Any) -> Videosets:
+    def training_data(self, source: Source, config: Config) -> Videosets:
         from fabula.learn.identity.clips import Videosets
 
         return Videosets(source.train, source.streams, config)
 
-    def validation_data(self, source: Source, config: Any) -> Videosets | None:
+    def validation_data(self, source: Source, config: Config) -> Videosets | None:
         from fabula.learn.identity.clips import Videosets
 
         if source.val is None:
@@ -246,7 +245,7 @@ class Task(base.Task):
         return Videosets(source.val, source.streams, config, "both")
 
     def answer(
-        self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
+        self, model: Model, data: Videosets, share: Share, batch_size: int = 8, watch: Progress = silent
     ) -> list[SetAnswer]:
         from fabula.learn.identity.windows import answer_sets, caption_film
 
@@ -259,7 +258,7 @@ class Task(base.Task):
             return answers
         return [SetAnswer(*one) for one in answer_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
-    def score(self, answers: list[SetAnswer], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[SetAnswer], source: Source, config: Config) -> Scores:
         assert source.val is not None
         scores: dict[str, float] = {}
         if any(answer.filled is not None for answer in answers):
@@ -269,12 +268,12 @@ class Task(base.Task):
             scores |= score_captions({answer.name: answer.captions or () for answer in answers}, source.val, names)
         return scores
 
-    def best_by(self, config: Any) -> tuple[str, ...]:
+    def best_by(self, config: Config) -> tuple[str, ...]:
         """Of Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; the best of each is kept."""
         blanks = ("class",) if config.task != "caption" else ()
         return (*blanks, *(("CIDEr", "METEOR") if config.task != "fitb" else ()))
 
-    def metadata(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         return {
             "data": str(source.options.data),
             "features": source.streams.path.name,
@@ -285,15 +284,15 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def prediction_data(
-        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
     ) -> Videosets:
-        config: Any = model.config
+        config: Config = model.config
         if bool(options.videos) == (options.data is not None):
             raise SpecError("name raw films, or --data: one of the two")
         task = options.task or ("caption" if options.videos else None)
         if task is None:
             raise SpecError("add --task fitb or --task caption")
-        if task not in model.passes:  # type: ignore[operator]
+        if task not in model.passes:
             raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
         if options.videos:
             return self.film_data(model, metadata, options, notes, watch)
@@ -305,7 +304,7 @@ class Task(base.Task):
         return data
 
     def film_data(
-        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
     ) -> Videosets:
         """Raw films, with features made like those that the model was trained on."""
         from fabula.learn.identity.clips import Videosets
@@ -315,7 +314,7 @@ class Task(base.Task):
             raise SpecError("a raw film has no captions with blanks to fill; use --task caption")
         if options.features is not None:
             raise SpecError("--features has no effect for raw films: their features are extracted now")
-        config: Any = model.config
+        config: Config = model.config
         films = read_films(
             options.videos,
             metadata.get("recipes") or {},
@@ -330,10 +329,11 @@ class Task(base.Task):
         data.people, data.films = options.people, films
         return data
 
-    def open(self, config: Any, options: Any, use: str, notes: Notes) -> Videosets:
+    def open(self, config: Config, options: PredictOptions | AnalyseOptions, use: str, notes: Notes) -> Videosets:
         """Videosets to be asked about, with features as the model takes them."""
         from fabula.learn.identity.clips import Streams, Videosets, only_complete, read_sets_of
 
+        assert options.data is not None  # raw films are opened elsewhere
         streams = Streams(find_streams(options))
         for stream in config.stream_names:
             have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
@@ -346,15 +346,15 @@ class Task(base.Task):
         warn_simulated(streams, notes)
         return Videosets(sets, streams, config, use)
 
-    def analyse(self, model: nn.Module, options: Any, notes: Notes, watch: Progress) -> Analysis:
+    def analyse(self, model: Model, options: AnalyseOptions, notes: Notes, watch: Progress) -> Analysis:
         """Fig. 4, 5 and 6."""
         from fabula.learn.identity.analysis import analyse
 
-        config: Any = model.config
+        config: Config = model.config
         use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
         return analyse(model, self.open(config, options, use, notes), options, watch)
 
-    def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
+    def simulate(self, options: SimulateOptions, folder: Path, overwrite: bool) -> str:
         from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
 
         values = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
@@ -362,7 +362,7 @@ class Task(base.Task):
         count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **changes}), overwrite)
         return f"{count:,} captionsets of simulated films"
 
-    def postprocess(self, answers: list[SetAnswer], data: Any) -> Sets:
+    def postprocess(self, answers: list[SetAnswer], data: Videosets) -> Sets:
         """Captionsets: filled in, or told; of films with what a page shows of them."""
         if data.films is not None:
             from fabula.learn.identity.clips import FilmSets
@@ -373,7 +373,7 @@ class Task(base.Task):
             return films
         return {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
 
-    def captions(self, result: Sets, data: Any) -> Iterable[str | None]:
+    def captions(self, result: Sets, data: Videosets) -> Iterable[str | None]:
         """Blanks are filled into captions of somebody else."""
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
@@ -387,7 +387,7 @@ class Task(base.Task):
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
 
-    def write_page(self, result: Any, options: Any) -> None:
+    def write_page(self, result: FilmSets, options: PredictOptions) -> None:
         if options.page is None:
             return
         from fabula.io.files import write_text
@@ -403,7 +403,7 @@ class Task(base.Task):
             clips = result.films.clips[name]
             captions = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
             cast = result.films.cast
-            duration = cast.videos[cast.video_index(name)].duration
+            duration = clips[-1].end if cast is None else cast.videos[cast.video_index(name)].duration
             shown.append(Film(name, duration, captions, people, result.films.paths[name]))
         title = "A film, told with its people" if len(shown) == 1 else "Films, told with their people"
         notes = describe_films(result.films, result.recipes)
@@ -422,10 +422,11 @@ def read_weights(texts: tuple[str, ...]) -> dict[str, str]:
     return files
 
 
-def find_streams(options: Any) -> Path:
+def find_streams(options: TrainOptions | PredictOptions | AnalyseOptions) -> Path:
     """The folder of the stores: named, or where the captionsets lie."""
     if options.features is not None:
         return Path(options.features)
+    assert options.data is not None  # raw films need no stores
     return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
 
 

@@ -19,15 +19,15 @@ from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, Progress, name_id
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores
+from fabula.learn.options import JsonObject, Scores
 from fabula.learn.tasks import base
 from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_shown, open_stores, read_split
 
 if TYPE_CHECKING:
-    from torch import nn
-
+    from fabula.io.fields import Source as Fields
+    from fabula.learn.models.noise_scorer import Config, Model
     from fabula.learn.noise.calibrate import Bin, Calibration
-    from fabula.learn.noise.data import Judged
+    from fabula.learn.noise.data import Judged, Pairs, Shown
     from fabula.learn.noise.texts import Texts, Wrong
     from fabula.media.stores.features import Features
 
@@ -105,7 +105,7 @@ class Judgement:
     """The scores of one moment: of the captions to choose from, and of wrong ones beside them."""
 
     query: Query
-    captions: tuple[Mapping[str, Any], ...]  # {"text", …}
+    captions: tuple[JsonObject, ...]  # {"text", …}
     scores: tuple[float, ...]
     wrong: tuple[Wrong, ...] = ()
     wrong_scores: tuple[float, ...] = ()
@@ -177,7 +177,7 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.noise.texts import read_rewrites, texts_of
 
         stores = open_stores(options.features, notes)
@@ -189,19 +189,19 @@ class Task(base.Task):
         validation_texts = {} if val is None else texts_of(val.values(), rewrites, Notes())
         return Source(options, stores, train, val, texts, validation_texts, notes)
 
-    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+    def config(self, config: Config, source: Source, start: base.Start | None) -> Config:
         if not hasattr(config, "hard"):
             raise SpecError(f"this model judges no captions; there is: {', '.join(self.models)}")
         return replace(config, feature_dim=sum(store.dim for store in source.stores))
 
-    def training_data(self, source: Source, config: Any) -> Any:
+    def training_data(self, source: Source, config: Config) -> Pairs:
         from fabula.learn.noise.data import Pairs
 
         shown = shown_by(source.stores, config, source.options.rate)
         train = only_shown(source.train, shown.clips, source.options.skip_bad, source.notes)
         return Pairs(list(train.values()), source.texts, shown)
 
-    def validation_data(self, source: Source, config: Any) -> Any:
+    def validation_data(self, source: Source, config: Config) -> Judged | None:
         if source.val is None:
             return None
         from fabula.learn.noise.data import Judged
@@ -211,7 +211,7 @@ class Task(base.Task):
         only_shown(source.val, shown.clips, None, source.notes)
         return Judged(list(source.val.values()), captions, shown)
 
-    def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[list[float]], source: Source, config: Config) -> Scores:
         from fabula.learn.noise.ranks import fold, rank_row
 
         assert source.val is not None
@@ -221,10 +221,10 @@ class Task(base.Task):
         ]
         return fold(rows)
 
-    def best_by(self, config: Any) -> tuple[str, ...]:
+    def best_by(self, config: Config) -> tuple[str, ...]:
         return ("static+dynamic",)
 
-    def metadata(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         o = source.options
         return {
             "data": str(o.data),
@@ -237,7 +237,7 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def prediction_data(
-        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
     ) -> Judged:
         from fabula.learn.noise.calibrate import read_calibration
         from fabula.learn.noise.data import Judged
@@ -271,8 +271,9 @@ class Task(base.Task):
         simulated = bool(metadata.get("simulated")) or shown.clips.simulated
         return Judged([u.query for u in units], examples, shown, Scored(units, known, weights, simulated))
 
-    def postprocess(self, answers: list[list[float]], data: Any) -> Scored:
-        unscored: Scored = data.unscored
+    def postprocess(self, answers: list[list[float]], data: Judged) -> Scored:
+        unscored = data.unscored
+        assert unscored is not None
         rows = [
             replace(u, scores=tuple(scores[: len(u.captions)]), wrong_scores=tuple(scores[len(u.captions) :]))
             for u, scores in zip(unscored.rows, answers, strict=True)
@@ -287,7 +288,7 @@ class Task(base.Task):
     def count(self, result: Scored) -> str:
         return f"{len(result.rows):,} moments, {sum(len(r.scores) for r in result.rows):,} captions"
 
-    def write_page(self, result: Scored, options: Any) -> None:
+    def write_page(self, result: Scored, options: PredictOptions) -> None:
         from fabula.io.files import dump_json, write_text
         from fabula.learn.noise.calibrate import fit, write_calibration
         from fabula.learn.noise.draw import draw_reliability
@@ -304,7 +305,7 @@ class Task(base.Task):
             dump_json(options.summary, result.summary(), indent=2)
 
 
-def shown_by(stores: Sequence[Features], config: Any, rate: float | None, notes: Notes | None = None) -> Any:
+def shown_by(stores: Sequence[Features], config: Config, rate: float | None, notes: Notes | None = None) -> Shown:
     from fabula.learn.noise.data import Shown
     from fabula.learn.retrieval.data import Clips
 
@@ -336,13 +337,13 @@ def part_name(file: Path) -> list[str]:
     return re.split(r"[^a-z0-9]+", file.name.lower())
 
 
-def read_candidates(path: Path) -> dict[Id, tuple[Mapping[str, Any], ...]]:
+def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
     """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
     from fabula.io.fields import Source as Fields
     from fabula.io.files import check_path, read_objects
 
     source = Fields(check_path(path), noun="moment")
-    candidates: dict[Id, tuple[Mapping[str, Any], ...]] = {}
+    candidates: dict[Id, tuple[JsonObject, ...]] = {}
     for number, entry in read_objects(source.path):
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
@@ -354,7 +355,7 @@ def read_candidates(path: Path) -> dict[Id, tuple[Mapping[str, Any], ...]]:
     return candidates
 
 
-def read_candidate(one: Any, source: Any, id: Id) -> Mapping[str, Any]:
+def read_candidate(one: object, source: Fields, id: Id) -> JsonObject:
     entry = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
     text = source.caption(source.entry(entry, "text", id, "candidates"), "candidates.text", id)
     if not any(c.isalnum() for c in text):

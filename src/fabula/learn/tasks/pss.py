@@ -17,7 +17,7 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Story
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores, Share
+from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.splits import compare_durations, only_sound, only_with, read_split
         from fabula.media.stores.features import Features
 
@@ -168,8 +168,8 @@ class Task(base.Task):
         return Steps(source.val, source.features, config.frames, targets=needs_steps(config))
 
     def answer(
-        self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
-    ) -> list[Any]:
+        self, model: nn.Module, data: Steps, share: Share, batch_size: int = 8, watch: Progress = silent
+    ) -> list[Story]:
         """Videos that keep their length one by one: PDVC's norms see padding, so that batches would change answers."""
         return super().answer(model, data, share, 1 if data.frames is None else batch_size, watch)
 
@@ -180,7 +180,7 @@ class Task(base.Task):
     def best_by(self, config: Any) -> tuple[str, ...]:
         return ("METEOR+SODA_c", "SODA_d") if has_captions(config) else ("SODA_d",)
 
-    def metadata(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         return {
             "data": str(source.options.data),
             "features": source.features.path.name,
@@ -191,7 +191,7 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def prediction_data(
-        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+        self, model: nn.Module, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
     ) -> Steps:
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
@@ -204,6 +204,7 @@ class Task(base.Task):
             raise SpecError("name raw videos, or --features: one of the two")
         if options.videos:
             return self.video_data(config, recipe, options, watch)
+        assert options.features is not None
         store = Features(options.features)
         if store.dim != config.feature_dim:
             problem = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
@@ -225,7 +226,7 @@ class Task(base.Task):
             corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
         return Steps(corpus, store, config.frames, targets=needs_steps(config))
 
-    def video_data(self, config: Any, recipe: Any, options: PredictOptions, watch: Progress) -> Steps:
+    def video_data(self, config: Any, recipe: JsonObject | None, options: PredictOptions, watch: Progress) -> Steps:
         """Raw videos, with features made like those that the model was trained on."""
         from fabula.learn.data import Steps
         from fabula.learn.raw import RawVideos
@@ -238,10 +239,10 @@ class Task(base.Task):
         raw = RawVideos(options.videos, recipe, options.weights, watch)
         return Steps(raw.corpus, raw, config.frames, targets=False)
 
-    def postprocess(self, answers: list[Story], data: Any) -> Corpus:
+    def postprocess(self, answers: list[Story], data: Steps) -> Corpus:
         return as_corpus(answers)
 
-    def captions(self, result: Corpus, data: Any) -> Iterable[str | None]:
+    def captions(self, result: Corpus, data: Steps) -> Iterable[str | None]:
         return (event.caption for story in result.values() for event in story.events)
 
     def write(self, result: Corpus, path: Path) -> None:
@@ -252,7 +253,7 @@ class Task(base.Task):
     def count(self, result: Corpus) -> str:
         return f"{len(result):,} videos, {result.events:,} segments"
 
-    def write_page(self, result: Corpus, options: Any) -> None:
+    def write_page(self, result: Corpus, options: PredictOptions) -> None:
         if options.page is None:
             return
         from fabula.io.files import write_text

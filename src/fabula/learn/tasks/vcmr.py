@@ -17,7 +17,7 @@ from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores, Share
+from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fabula.learn.retrieval.bpe import Tokens
     from fabula.learn.retrieval.data import Clips, Moments, Words
     from fabula.learn.retrieval.highlights import Highlights
+    from fabula.learn.retrieval.parts import PartedPredictions
     from fabula.learn.retrieval.queries import CorpusQueries
     from fabula.media.stores.features import Features
 
@@ -185,7 +186,7 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         stores = open_stores(options.features, notes)
         words = None if options.words is None else open_stores((str(options.words),), notes)[0]
         train = read_split(options.data, "train", options.train, options.format, notes)
@@ -230,7 +231,12 @@ class Task(base.Task):
         return make_query_data(source.val, *readers_of(source, config))
 
     def answer(
-        self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
+        self,
+        model: nn.Module,
+        data: CorpusQueries | Highlights,
+        share: Share,
+        batch_size: int = 64,
+        watch: Progress = silent,
     ) -> list[Answer]:
         from fabula.learn.retrieval.queries import CorpusQueries, answer_queries
 
@@ -249,7 +255,7 @@ class Task(base.Task):
         name = "SVMR" if is_single(config) else "VCMR"
         return (f"{name}_r1@0.5+{name}_r1@0.7",)
 
-    def metadata(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         return {
             "data": str(source.options.data),
             "features": [store.path.name for store in source.stores],
@@ -263,7 +269,7 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def prediction_data(
-        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+        self, model: nn.Module, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
     ) -> CorpusQueries | Highlights:
         from fabula.media.stores.features import must_match
 
@@ -276,12 +282,12 @@ class Task(base.Task):
         queries = read_split(options.data, options.split, granularity, options.format, notes)
         return self.prepare_queries(model, metadata, stores, words, options, queries, notes)
 
-    def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
+    def open_all(self, options: PredictOptions, notes: Notes) -> tuple[Sequence[Features], Features | None]:
         """The stores of clips, and that of words."""
         stores = open_stores(options.features, notes)
         return stores, None if options.words is None else open_stores((str(options.words),), notes)[0]
 
-    def clips_of(self, model: Any, options: Any, stores: Sequence[Features]) -> tuple[Clips, int | None]:
+    def clips_of(self, model: Any, options: PredictOptions, stores: Sequence[Features]) -> tuple[Clips, int | None]:
         """The clips of a corpus, and how many each row is padded to; None: no more than its batch needs."""
         from fabula.learn.retrieval.data import Clips
 
@@ -289,8 +295,8 @@ class Task(base.Task):
         return Clips(stores, model.config, options.rate, keep=False), pad_to
 
     def prepare_queries(
-        self, model: Any, metadata: Mapping[str, Any], stores: Sequence[Features], words: Features | None,
-        options: Any, queries: Mapping[Id, Query], notes: Notes,
+        self, model: Any, metadata: JsonObject, stores: Sequence[Features], words: Features | None,
+        options: PredictOptions, queries: Mapping[Id, Query], notes: Notes,
     ) -> CorpusQueries | Highlights:  # fmt: skip
         """The data set of these queries for this model."""
         from fabula.learn.retrieval.data import Words
@@ -309,7 +315,7 @@ class Task(base.Task):
             hint = "name the files that the run was trained with"
             raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
         data = make_query_data(queries, clips, Words(config, words, notes, tokens))
-        data.form = options.form
+        data.form = options.form or "tvr"
         if isinstance(data, CorpusQueries):
             changes = DECODED[options.protocol] if options.protocol else {}
             data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
@@ -318,25 +324,27 @@ class Task(base.Task):
                 data.names = list(dict.fromkeys([*data.names, *data.clips]))
         return data
 
-    def predict_in_parts(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> Any:
+    def predict_in_parts(
+        self, path: Path, data: CorpusQueries | Highlights, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> PartedPredictions | None:
         """Part by part in a folder, where the options name one."""
         if options.work is None:
             return None
         from fabula.learn.retrieval.data import durations_of
-        from fabula.learn.retrieval.spread import spread
+        from fabula.learn.retrieval.parts import predict_in_parts
 
         seconds = durations_of({q.id: q for q in data.queries}, data.clips)
-        return spread(Task(), path, options, data.queries, data.names, seconds, notes, watch)
+        return predict_in_parts(Task(), path, options, data, seconds, notes, watch)
 
     def answer_own(self, model: nn.Module, data: Highlights, names: Sequence[str], batch_size: int) -> list[Answer]:
         """Windows of each query's own video."""
         return answer_single(model, data, Share(), batch_size, silent, names)
 
-    def postprocess(self, answers: list[Answer], data: Any) -> MomentPredictions:
+    def postprocess(self, answers: list[Answer], data: CorpusQueries | Highlights) -> MomentPredictions:
         queries = {q.id: q for q in data.queries}
         return MomentPredictions(answers, queries, data.names, data.form)
 
-    def write(self, result: Any, path: Path) -> None:
+    def write(self, result: MomentPredictions | PartedPredictions, path: Path) -> None:
         if not isinstance(result, MomentPredictions):
             result.write(path)
             return
@@ -344,14 +352,12 @@ class Task(base.Task):
 
         write_answers(path, result.form, result.answers, result.queries, result.names)
 
-    def count(self, result: Any) -> str:
+    def count(self, result: MomentPredictions | PartedPredictions) -> str:
         queries = len(result.answers) if isinstance(result, MomentPredictions) else result.queries
         return f"{queries:,} queries, {len(result.names):,} videos"
 
 
-def granularity_of(
-    about: Mapping[str, Any], name: str, chosen: Granularity | None, flag: str, notes: Notes
-) -> Granularity:
+def granularity_of(about: JsonObject, name: str, chosen: Granularity | None, flag: str, notes: Notes) -> Granularity:
     """Which captions of VERIFIED are read: those that the run was made for, under this name; others are noted."""
     run = about.get(name)
     known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say

@@ -223,7 +223,7 @@ def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: boo
     films = {split: make_films(recipe, split) for split in ("train", "val", "test")}
     every = [film for split_films in films.values() for film in split_films]
     features = {film.clip(k): features_of(film, k) for film in every for k in range(len(film.scenes))}
-    metadata: dict[str, Any] = {
+    metadata: dict[str, object] = {
         "simulated": True,
         "note": "made by fabula.learn.worlds.films; no video was seen",
         "recipe": asdict(recipe),

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,18 +32,23 @@ from fabula.jobs.runner import InProcess, Runner, run_pass
 from fabula.learn import checkpoint
 from fabula.learn.config import configure_inference
 from fabula.learn.loop.processes import find_device
+from fabula.learn.options import JsonObject
 from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
 from fabula.learn.retrieval.contract import Videos
 from fabula.learn.retrieval.queries import CorpusQueries, search_queries
 from fabula.learn.retrieval.search import Corpus, encode_corpus
 from fabula.media.stores.features import Features
 
+if TYPE_CHECKING:
+    from fabula.learn.retrieval.highlights import Highlights
+    from fabula.learn.tasks.vcmr import PredictOptions, Task
+
 VIDEOS = 1024  # of a part, to be encoded; a multiple of every batch size that is a power of 2
 WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what changes no answer
 
 
 @dataclass(frozen=True)
-class Spread:
+class PartedPredictions:
     """What a run has found, as parts in its folder."""
 
     folder: Folder
@@ -76,25 +81,25 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Asking:
+class PartJob:
     """What every worker must know; a value that travels."""
 
     folder: Folder
     run: Path
-    options: Any  # of the task
-    task: Any
+    options: PredictOptions
+    task: Task
 
 
 class Tools(NamedTuple):
     """What a worker has opened."""
 
     model: Any
-    metadata: Mapping[str, Any]
+    metadata: JsonObject
     stores: Sequence[Features]
     words: Features | None
 
 
-class EncodeVideos(Asking):
+class EncodeVideos(PartJob):
     """Some videos of the corpus, encoded."""
 
     def __call__(self, job: tuple[int, list[tuple[str, float | None]]]) -> None:
@@ -110,7 +115,7 @@ class EncodeVideos(Asking):
         })  # fmt: skip
 
 
-class AskQueries(Asking):
+class AnswerQueries(PartJob):
     """Some queries, asked of the corpus, or each of its own video."""
 
     def __call__(self, job: tuple[int, list[Query]]) -> None:
@@ -124,7 +129,7 @@ class AskQueries(Asking):
         else:
             answers = self.task.answer_own(tools.model, data, names_of(self.folder), self.options.batch_size)
         lists = {}
-        for name, text in fragments(answers, by_id, names_of(self.folder), self.options.form).items():
+        for name, text in fragments(answers, by_id, names_of(self.folder), data.form).items():
             lists[name] = self.folder.put_large([text.encode()], "queries", f"{number:05d}.{name}")
         record = {"lists": lists, "notes": notes.kinds, "counts": notes.counts}
         self.folder.put(record, "queries", f"{number:05d}.json")
@@ -134,11 +139,13 @@ class AskQueries(Asking):
 # The run
 
 
-def spread(
-    task: Any, run: Path, options: Any, queries: Sequence[Query], names: Sequence[str], seconds: Mapping[str, float],
+def predict_in_parts(
+    task: Task, run: Path, options: PredictOptions, data: CorpusQueries | Highlights, seconds: Mapping[str, float],
     notes: Notes, watch: Progress,
-) -> Spread:  # fmt: skip
-    """All queries, in parts; `names` of the corpus, `seconds` of those videos whose length is told."""
+) -> PartedPredictions:  # fmt: skip
+    """Predict in parts; `seconds` has the videos whose duration is known."""
+    assert options.work is not None
+    queries, names = data.queries, data.names
     inputs = inputs_of(run, options, queries)
     plan = {"queries_a_part": options.part, "videos_a_part": VIDEOS}
     folder, plan = begin(options.work, inputs, plan, options.resume)
@@ -146,7 +153,7 @@ def spread(
     if not folder.holds("names.json"):
         folder.put({"names": list(names)}, "names.json")
     with taken_away_if_refused(folder), runner.ready():
-        if open_tools(Asking(folder, run, options, task)).model.config.scope == "corpus":
+        if open_tools(PartJob(folder, run, options, task)).model.config.scope == "corpus":
             step = plan["videos_a_part"]
             cut = [[(v, seconds.get(v)) for v in names[i : i + step]] for i in range(0, len(names), step)]
             todo = [(i, part) for i, part in enumerate(cut) if not is_done(folder, "videos", i)]
@@ -156,14 +163,14 @@ def spread(
         step = plan["queries_a_part"]
         query_parts = [list(queries[i : i + step]) for i in range(0, len(queries), step)]
         left = [(i, part) for i, part in enumerate(query_parts) if not is_done(folder, "queries", i)]
-        run_pass(AskQueries(folder, run, options, task), "asking", left, runner, watch)
+        run_pass(AnswerQueries(folder, run, options, task), "asking", left, runner, watch)
     for i in range(len(query_parts)):
         record = folder.get("queries", f"{i:05d}.json")
         notes.extend(Notes(record["notes"], record["counts"]))
-    return Spread(folder, options.form, names, len(queries), len(query_parts))
+    return PartedPredictions(folder, data.form, names, len(queries), len(query_parts))
 
 
-def choose_runner(options: Any) -> Runner:
+def choose_runner(options: PredictOptions) -> Runner:
     """Here, in processes, on Ray."""
     if options.engine == "ray":
         from fabula.jobs.ray import Ray
@@ -207,16 +214,16 @@ def names_of(folder: Folder) -> list[str]:
     return OPEN_TOOLS.names
 
 
-def open_tools(asking: Asking) -> Tools:
+def open_tools(job: PartJob) -> Tools:
     """The model and the stores, opened once."""
-    if OPEN_TOOLS.mark != asking.folder.mark or OPEN_TOOLS.tools is None:
+    if OPEN_TOOLS.mark != job.folder.mark or OPEN_TOOLS.tools is None:
         if "FABULA_THREADS" in os.environ:  # one of several workers
             torch.set_num_threads(int(os.environ["FABULA_THREADS"]))
-        model, header = checkpoint.load_model(asking.run)
-        configure_inference(model, asking.options.changes())
-        ready = model.to(find_device(asking.options.device)).eval()
-        OPEN_TOOLS.mark, OPEN_TOOLS.corpus, OPEN_TOOLS.names = asking.folder.mark, None, None
-        OPEN_TOOLS.tools = Tools(ready, checkpoint.metadata_of(header), *asking.task.open_all(asking.options, Notes()))
+        model, header = checkpoint.load_model(job.run)
+        configure_inference(model, job.options.changes())
+        ready = model.to(find_device(job.options.device)).eval()
+        OPEN_TOOLS.mark, OPEN_TOOLS.corpus, OPEN_TOOLS.names = job.folder.mark, None, None
+        OPEN_TOOLS.tools = Tools(ready, checkpoint.metadata_of(header), *job.task.open_all(job.options, Notes()))
     return OPEN_TOOLS.tools
 
 
@@ -232,7 +239,7 @@ def to_arrays(rows: Videos) -> dict[str, NDArray[Any]]:
 
 
 def put_arrays(
-    folder: Folder, parts: tuple[str, str], arrays: Mapping[str, NDArray[Any]], header: dict[str, Any]
+    folder: Folder, parts: tuple[str, str], arrays: Mapping[str, NDArray[Any]], header: dict[str, object]
 ) -> None:
     kind, name = parts
     seals = {
@@ -306,7 +313,7 @@ def open_corpus(folder: Folder, device: torch.device) -> Corpus:
 # What a run is
 
 
-def inputs_of(run: Path, options: Any, queries: Sequence[Query]) -> dict[str, Any]:
+def inputs_of(run: Path, options: PredictOptions, queries: Sequence[Query]) -> dict[str, object]:
     """The fingerprint: weights, queries, stores, and options that change an answer."""
     import hashlib
 
@@ -314,8 +321,9 @@ def inputs_of(run: Path, options: Any, queries: Sequence[Query]) -> dict[str, An
     hasher = hashlib.blake2b(digest_size=16)
     for query in queries:
         hasher.update(json.dumps([query.id, query.video, query.text, query.duration]).encode())
-    inputs: dict[str, Any] = {"weights": hash_of(file), "queries": hasher.hexdigest()}
-    for path in (*options.features, *([options.words] if options.words is not None else [])):
+    stores: list[str | Path] = [*options.features, *([options.words] if options.words is not None else [])]
+    inputs: dict[str, object] = {"weights": hash_of(file), "queries": hasher.hexdigest()}
+    for path in stores:
         inputs[f"store {path}"] = stamp_of(Path(path))
     names = [f.name for f in fields(options) if f.name not in (*WHERE, "features", "words", "data", "part")]
     return inputs | {name: json.loads(json.dumps(getattr(options, name), default=str)) for name in names}
