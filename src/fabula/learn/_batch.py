@@ -49,7 +49,7 @@ def lengths(mask: Mask, cost: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check(cost: Tensor, n: Tensor, m: Tensor) -> None:
-    """Every real cost is finite and every length fits, or an error that says which item and cell is at fault."""
+    """Check that every real cost is finite and every length fits; an error names the item and the cell."""
     B, N, M = cost.shape
     for what, side, size in (("queries", n, N), ("targets", m, M)):
         for b in torch.nonzero((side < 0) | (side > size))[:1, 0].tolist():

@@ -48,7 +48,7 @@ PARTS = ("model.", "")  # the weights, which predicting reads alone; everything 
 
 
 def digest(tensors: Mapping[str, Tensor], part: str) -> str:
-    """Of the tensors whose names begin so; "" stands for those that are no weights."""
+    """The digest of the tensors with this prefix; "" means those that are not weights."""
     hasher = hashlib.blake2b(digest_size=16)
     for name in sorted(n for n in tensors if n.startswith("model.") == bool(part)):
         t = tensors[name].contiguous()
@@ -69,10 +69,10 @@ def seal_of(header: JsonObject) -> str:
 
 
 def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and header. A folder of a run stands for its best checkpoint, or else its last.
+    """Read tensors and header. The folder of a run means its best checkpoint, or else its last.
 
-    Neither is believed before it is checked: sizes before memory is taken, the seal and the digests where there are
-    some, every number for being finite.
+    Both are checked: sizes before memory is allocated, the seal and the digests if the file has them, and that
+    every number is finite.
     """
     path = find_checkpoint(check_path(path))
     if not path.is_file():

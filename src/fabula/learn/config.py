@@ -41,7 +41,7 @@ def configure(default: C, changes: JsonObject) -> C:
 
 
 def configure_inference(model: Any, changes: JsonObject) -> None:
-    """Change settings of a trained model that act on predictions alone; any other is refused, with those that work."""
+    """Change settings of a trained model that only affect predictions; refuse any other and list those that work."""
     if not changes:
         return
     able: tuple[str, ...] | None = getattr(model, "inference", None)
@@ -111,7 +111,7 @@ def fits(value: object, kind: Any, most: int = LARGEST) -> bool:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a file says of a run: which model, and values of its config, of the loop and of the task's options."""
+    """The content of a config file: the model, and values of its config, of the loop and of the task's options."""
 
     model: str | None = None
     preset: str | None = None
@@ -124,7 +124,7 @@ TABLES = ("config", "settings", "options")
 
 
 def read_recipe(path: Path | None, task: str) -> Recipe:
-    """A run's config.json, or a .toml. What a run's file says of its data is left out: it is named anew."""
+    """Read a run's config.json, or a .toml. The data paths of a run's file are ignored: the command names them."""
     if path is None:
         return Recipe()
     path = check_path(path)

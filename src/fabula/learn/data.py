@@ -1,6 +1,6 @@
-"""Videos with their steps, as batches: what the models of procedures and dense captions are given.
+"""Videos with their steps, as batches: the input of the models of procedures and dense captions.
 
-Times are fractions of the video's duration. Steps are told in order of start (Tasty has videos that do not).
+Times are fractions of the video's duration. Steps are sorted by start (some videos of Tasty are not).
 PDVC's loader reads `gt_proposal_sample_num` where its YouCook2 settings write `train_proposal_sample_num`, so that
 videos with more than 10 steps lose random ones and the counter learns the smaller number. Here every step is kept;
 `max_events=10` brings the published behaviour back.
@@ -115,7 +115,7 @@ class Steps(torch.utils.data.Dataset[Example]):
 
 
 def check_split(video: str, story: Story, features: Features | RawVideos, targets: bool, file: object) -> None:
-    """What a training set must have, said by the video's name."""
+    """Check what a training set must have; an error names the video."""
     if (fault := find_fault(story, targets)) is not None:
         raise InputError(fault, file=file, video=video, hint="correct the annotation, or leave the video out")
     if video not in features:

@@ -115,7 +115,7 @@ class StoryScore(Summed):
         self.add("n", len(rows))
 
     def compute(self) -> dict[str, Tensor]:
-        """The fields of the measure, as fractions; NaN where nothing was seen."""
+        """The fields of the measure, as fractions; NaN before the first update."""
         return {field: getattr(self, f"sum_{field}") / self.n for field in self.measure.fields}
 
 
@@ -166,7 +166,7 @@ class CaptionScore(Summed):
             self.add("n", len(items))
 
     def compute(self) -> dict[str, Tensor]:
-        """{the primary number's name: it}; NaN where nothing was seen. Of gathered captions, every field."""
+        """{the primary number's name: it}; NaN before the first update. Of gathered captions, every field."""
         if not self.gathers:
             totals = self.totals.cpu().double().numpy()[None]
             value = self.measure.of_sums(totals)[0] if self.n else math.nan
@@ -231,7 +231,7 @@ class MomentScore(Summed):
             self.add(state_name("n", field), len(rows) if weight is None else float(weight.sum()))
 
     def compute(self) -> dict[str, Tensor]:
-        """The fields of the measure, as fractions; NaN where nothing was seen."""
+        """The fields of the measure, as fractions; NaN before the first update."""
         fields = self.measure.fields
         return {f: getattr(self, state_name("sum", f)) / getattr(self, state_name("n", f)) for f in fields}
 
@@ -265,7 +265,7 @@ def make_items(preds: Sequence[Any], refs: Sequence[Any]) -> list[Item]:
 
 
 def hangs_on_all(measure: Measure) -> bool:
-    """Whether a caption's score changes with the others: found by scoring one beside another."""
+    """Whether a caption's score depends on the other captions; tested by scoring one with another."""
     one, other = Item(0, "a dog runs home", ("a dog ran home",)), Item(1, "b c d e", ("f g h i",))
     alone, beside = (measure.table(Items(items)) for items in ([one], [one, other]))
     return any(not np.array_equal(alone[name][0], beside[name][0]) for name in alone.columns)

@@ -56,10 +56,10 @@ class LoadedWeights:
     """What a file held."""
 
     model: str  # ours: pdvc
-    epoch: int | None  # of its training, if it says so
+    epoch: int | None  # of its training, if it is known
     sizes: dict[str, object]  # fields of Config that its shapes tell
     loaded: int  # tensors that are ours now
-    unused: tuple[str, ...]  # official names of those that have no use here, or are not of the part asked for
+    unused: tuple[str, ...]  # official names of those that have no use here, or are not of the wanted part
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ DEFORMABLE = (("sampling_offsets", "offset"), ("attention_weights", "weight"), (
 
 
 def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
-    """What the shapes of a state say about the settings; heads, points and dropout leave no trace in them."""
+    """The settings that follow from the shapes of a state; heads, points and dropout do not."""
 
     def count(start: str) -> int:
         return len({name.removeprefix(start).split(".")[0] for name in state if name.startswith(start)})
@@ -162,7 +162,7 @@ TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet
 def load_official(path: str | Path, config: Any, part: str = "all", model: str = "pdvc") -> tuple[State, LoadedWeights]:
     """The weights of a published file under our names, for a model of this config; the model need not be built.
 
-    A table that the model lets grow (`Model.grows`) has the rows of the file, also where the config asks for more.
+    A table that the model lets grow (`Model.grows`) has the rows of the file, even if the config has more.
     """
     if part not in ("all", "encoder"):
         raise SpecError(f"part is {part!r}; it may be all or encoder")
@@ -195,7 +195,7 @@ def load_official(path: str | Path, config: Any, part: str = "all", model: str =
 
 
 def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, object]:
-    """Fields of our Config that the shapes of a published file tell, to build a model it fits.
+    """The fields of our Config that follow from the shapes of a published file.
 
     "words" is no field: it is how many words the vocabulary has.
     """
@@ -244,7 +244,7 @@ def table_of(model: str) -> Table:
 
 
 def read_pth(path: str | Path) -> tuple[State, int | None]:
-    """Names and tensors of a .pth, and its epoch. Nothing in it is executed, whatever it says."""
+    """Names and tensors of a .pth, and its epoch. Nothing in it is executed."""
     path = check_path(path)
     if not path.is_file():
         raise InputError("no such file of weights", file=path, hint="name a .pth")

@@ -1,4 +1,4 @@
-"""What every training and predicting can be told; nothing here needs torch, so that help texts do not.
+"""Options of training and prediction; nothing here imports torch, so help texts stay fast.
 
 A task adds its own options (learn/tasks): what it reads, what it predicts from.
 """
@@ -106,7 +106,7 @@ FREE = ("epochs", "steps", "save_every", "save_minutes", "validate_every", "vali
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Options):
-    """Which model, and what it begins from. A task's own options stand on top of these."""
+    """The model, and the weights it starts from. A task adds its own options to these."""
 
     model: str | None = option(None, "Default: the task's first.")
     tiny: bool = option(False, "A small model that trains on a laptop.")  # begins from Config.tiny()
@@ -170,7 +170,7 @@ class Run(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
-    """Whom training and predicting tell what goes on."""
+    """Callbacks of training and predicting: progress and warnings."""
 
     watch: Progress = silent  # what is going on, steps done, steps in all
     warn: Callable[[str], None] = ignore
@@ -198,7 +198,7 @@ class Validation:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Options):
-    """What every prediction can be told. A task's own options stand on top of these."""
+    """Options of every prediction. A task adds its own options to these."""
 
     batch_size: int = option(8, "Batch size.", shows_default=True)
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", shows_default=True)
@@ -221,7 +221,7 @@ class PredictOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions(Options):
-    """What features are made of, and where they go."""
+    """The input of simulated features, and the file they are written to."""
 
     embedder: str = option("hashing", "hashing, minilm or wordllama.", shows_default=True)
     seed: int = option(0, "The seed of drift and noise.", shows_default=True)

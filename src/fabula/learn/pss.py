@@ -36,5 +36,5 @@ def predict_pss(path: str | Path, options: PredictOptions, callbacks: Callbacks 
 
 
 def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Progress = silent) -> Corpus:
-    """What the model says about every video of a data set."""
+    """Predict every video of a data set."""
     return as_corpus(answer_units(model, data, range(len(data)), batch_size, watch))

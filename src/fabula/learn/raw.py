@@ -1,4 +1,4 @@
-"""Raw videos where a store of features is expected: seen once, as the features of a run were made."""
+"""Raw videos in place of a feature store; features are extracted once, like those of the run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Any task trained and asked: options, data, model and loop put together. What a task is says learn/tasks.
+"""Train and predict with any task: options, data, model and loop put together. learn/tasks describes a task.
 
-A model's settings come, the later over the earlier, from: its paper (or `tiny`, or the run it begins from), a preset, a
-config file, the command line; and last from the data, which alone know widths and words.
+A model's settings come from its paper (or `tiny`, or the run it starts from), a preset, a config file, the command
+line, and last from the data (widths and words); later ones replace earlier ones.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def fit(
 
 
 def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
-    """What the model of a checkpoint or run says, as the task tells it."""
+    """The predictions of the model of a checkpoint or run, as the task returns them."""
     callbacks, notes = callbacks or Callbacks(), Notes()
     model, metadata = open_model(task, path, options)
     if not hasattr(model, "predict"):
@@ -134,7 +134,7 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[n
 
 
 def warn_shared(source: Any, callbacks: Callbacks) -> None:
-    """Validation on what is trained on chooses the checkpoint that knows it by heart."""
+    """Warn if validation data are also training data: they choose an overfitted checkpoint."""
     train, val = getattr(source, "train", None), getattr(source, "val", None)
     if not isinstance(train, Mapping) or not isinstance(val, Mapping):
         return
@@ -145,7 +145,7 @@ def warn_shared(source: Any, callbacks: Callbacks) -> None:
 
 
 def report_notes(notes: Notes, callbacks: Callbacks) -> None:
-    """What has been noted since the last time."""
+    """Send new notes to the warn callback."""
     for line in notes.lines():
         callbacks.warn(line)
     notes.kinds.clear()
@@ -153,7 +153,7 @@ def report_notes(notes: Notes, callbacks: Callbacks) -> None:
 
 
 def count_epochs(settings: JsonObject) -> JsonObject:
-    """Who says epochs means epochs, also where the model's paper counts steps."""
+    """A user's epochs replace the steps of the model's paper."""
     return {"steps": None, **settings} if "epochs" in settings else settings
 
 
@@ -172,7 +172,7 @@ def find_preset(task: Task, name: str | None) -> Preset:
 
 
 def fill(options: TrainOptions, values: JsonObject, whose: str) -> TrainOptions:
-    """Options with those filled in that were not given."""
+    """Fill in the options that the user left out."""
     known = {o.name: o for o in options.options()}
     missing = {}
     for name, value in values.items():
@@ -184,7 +184,7 @@ def fill(options: TrainOptions, values: JsonObject, whose: str) -> TrainOptions:
 
 
 def configure_options(options: TrainOptions, values: JsonObject) -> TrainOptions:
-    """As `configure`, for options: paths are given as text."""
+    """As `configure`, for options: paths are text."""
     paths = {o.name: Path(str(values[o.name])) for o in options.options() if o.kind is Path and o.name in values}
     rest = {n: v for n, v in values.items() if n not in paths}
     changes: dict[str, Any] = {**paths}
@@ -193,7 +193,7 @@ def configure_options(options: TrainOptions, values: JsonObject) -> TrainOptions
 
 @contextmanager
 def name_file(path: Path | None) -> Iterator[None]:
-    """A value that does not fit, with the file that it stood in."""
+    """Turn a wrong value of a config file into an error that names the file."""
     try:
         yield
     except SpecError as error:
@@ -209,7 +209,7 @@ Weights = Callable[[Any], dict[str, Tensor]]  # for a model of this config
 
 
 def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights]:
-    """The config of the weights that a run begins with, and the weights themselves."""
+    """Read the config of the weights that a run starts from, and the weights."""
     path = options.from_
     if path is None:
         if options.from_part != "whole" or options.from_words is not None:
@@ -229,7 +229,7 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
 
 
 def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start, Weights]:
-    """Weights as the authors' code saved them, under our names; of their config what their shapes tell."""
+    """Read weights that the authors' code saved; their shapes give part of the config."""
     known = {f.name for f in fields(Model.config_class)}
     sizes = {n: v for n, v in official.read_sizes(path, Model.name).items() if n in known}
     if "outside" in known:
@@ -242,8 +242,7 @@ def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start,
 
 
 def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions, notes: Notes) -> None:
-    """All weights, or those of one part; they must fit. Of a table of positions those that the weights lack begin at
-    random, where the model says that it may grow."""
+    """Load all weights, or those of one part; they must fit. New rows of a table in `Model.grows` start at random."""
     own = model.state_dict()
     for name in getattr(model, "grows", ()):
         if name in weights and (n := len(weights[name])) < len(own[name]):
@@ -258,7 +257,7 @@ def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: Train
 
 
 def find_part(model: nn.Module, part: str) -> tuple[str, ...]:
-    """How the names of a part's weights begin."""
+    """The prefixes of a part's weights."""
     parts: dict[str, tuple[str, ...]] = dict(getattr(model, "parts", {}))
     if (name := str(model.name)) in official.TABLES:
         parts.setdefault("encoder", tuple(official.TABLES[name].encoder))

@@ -32,7 +32,7 @@ class Setting:
 
 
 def list_settings() -> Iterator[Setting]:
-    """Of every model of ours its own settings, then those of the loop where its paper says them."""
+    """The settings of every model of ours, then those of the loop that its paper sets."""
     loop = {o.name: o for o in Settings.options()}
     for model in room.modules():
         predicts = read_constant(model, "inference")
@@ -45,7 +45,7 @@ def list_settings() -> Iterator[Setting]:
 
 
 def read_config(model: str) -> dict[str, tuple[str, str, str]]:
-    """The fields of a model's Config: type, default, comment; those of the Config that it stands on come first."""
+    """The fields of a model's Config: type, default, comment; those of its base Config come first."""
     tree, comments = parse_model(model)
     config = find_class(tree, "Config")
     fields: dict[str, tuple[str, str, str]] = {}

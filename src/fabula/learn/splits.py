@@ -57,7 +57,7 @@ def read_split(path: str | Path, split: str, format: str | None = None) -> tuple
 
 
 def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
-    """The corpus without the videos that have no features; the note says how many and which."""
+    """The corpus without videos that have no features; a note counts and names them."""
     covered = {v: s for v, s in corpus.items() if v in features}
     for video in corpus:
         if video not in covered:
@@ -68,7 +68,7 @@ def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
 
 
 def find_fault(story: Story, targets: bool) -> str | None:
-    """Why nothing can be learnt of a video; `targets` says whether its steps are read."""
+    """Why a video cannot be trained on; `targets`: whether its steps are read."""
     if story.duration is None:
         return "no duration; steps are fractions of the video"
     if targets and not story.events:
@@ -78,7 +78,7 @@ def find_fault(story: Story, targets: bool) -> str | None:
 
 
 def only_sound(corpus: Corpus, targets: bool, skip_bad: bool, notes: Notes) -> Corpus:
-    """The corpus without the videos that have a fault; not told to leave them out, an error names them."""
+    """The corpus without faulty videos; without `skip_bad` an error names them."""
     bad = {video: fault for video, story in corpus.items() if (fault := find_fault(story, targets)) is not None}
     sound = leave_out(corpus, bad, "video", "videos", corpus.name or None, skip_bad, notes)
     return Corpus(sound, corpus.name, corpus.format) if bad else corpus
@@ -100,7 +100,7 @@ def compare_durations(corpus: Corpus, features: Features, notes: Notes) -> None:
 def leave_out(
     every: Mapping[K, V], bad: Mapping[K, str], noun: str, nouns: str, file: object, skip_bad: bool | None, notes: Notes
 ) -> dict[K, V]:
-    """What is left without the bad entries, each of which says why; not told to leave them out, an error names them.
+    """Leave out bad entries, of which each has a reason; without `skip_bad` an error names them.
 
     `skip_bad` None: they cannot be left out.
     """
@@ -120,7 +120,7 @@ def leave_out(
 
 
 def durations_as_corpus(durations: Mapping[str, object], features: Features) -> Corpus:
-    """Videos of a store that are to be predicted, from their durations alone."""
+    """The videos of a store as a corpus, from their durations."""
     stories = {}
     for video in features:
         if video not in durations:

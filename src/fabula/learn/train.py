@@ -8,7 +8,7 @@ A run is a folder:
     steps.csv          a line per step: epoch, learning rate, every loss, the gradient's norm before it was clipped
     epochs.csv         a line per epoch: mean losses, validation scores, seconds
     validations.csv    a line per validation, where these are made every so many steps
-    last.safetensors   weights, optimiser, random states, place: training goes on from here after a kill
+    last.safetensors   weights, optimiser, random states, place: a run resumes from here
     best.safetensors   the weights with the best validation score; best-<score>.safetensors where several choose
 
 Resuming gives the curve of a run that was never stopped: the order of the examples is a function of seed and epoch,
@@ -16,7 +16,7 @@ what an example draws one of seed, epoch and example, the learning rate one of t
 processes, of the CPU and of the device, are in the checkpoint; lines that were logged after it are dropped. Several
 processes: `torchrun --nproc-per-node 2 -m fabula train …`; a run is resumed with as many.
 
-Losses are looked at every `log_every` steps, all at once, since each look makes a GPU wait; a loss or gradient that is
+Losses are read every `log_every` steps, all at once, since each read makes a GPU wait; a loss or gradient that is
 not finite ends all processes there, with one line, before anything of it is saved.
 """
 
@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 
 class TrainingError(FabulaError):
-    """Training cannot go on; says at which step and on which units. Every process of a run raises it."""
+    """Training failed; the message names the step and the units. Every process of a run raises it."""
 
     told_by_all = True  # so that one of them says it
 
@@ -75,7 +75,7 @@ def train(
     run: Run,
     *,
     validation: Validation | None = None,
-    about: JsonObject | None = None,  # what else config.json should say: task, data, features
+    about: JsonObject | None = None,  # what else config.json has: task, data, features
     callbacks: Callbacks | None = None,
     stop_after: int | None = None,  # leave after so many steps, checkpoint written (for tests and time limits)
 ) -> dict[str, float]:
@@ -140,7 +140,7 @@ def grouped(batches: Iterable[T], size: int) -> Iterator[list[T]]:
 
 @dataclass
 class PendingStep:
-    """A step whose losses nobody has looked at yet."""
+    """A step whose losses are still on the device."""
 
     step: int
     rate: float
@@ -150,7 +150,7 @@ class PendingStep:
 
 
 class Loop:
-    """A run under way: the model and its optimiser, where training stands, what has been seen."""
+    """A training run: the model and its optimiser, the training state, pending losses."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class Loop:
     # -- a step -------------------------------------------------------------------------------------------------------
 
     def report_plan(self, validation: Validation | None, warn: Callable[[str], None]) -> None:
-        """What is known before the first step: the learning rate to the end, and that nothing validates."""
+        """Log the learning rates, and warn if there is no validation."""
         if not self.first:
             return
         s = self.settings
@@ -275,7 +275,7 @@ class Loop:
         return every is not None and (self.state.step % every == 0 or self.state.step == self.total)
 
     def is_time(self) -> bool:
-        """Whether the first process said, when all last looked, that a checkpoint is due."""
+        """Whether the first process found, at the last read of the losses, that a checkpoint is due."""
         return self.wants_save
 
     def is_at_end(self) -> bool:
@@ -286,7 +286,7 @@ class Loop:
         return self.is_at_end() and self.state.line.get("step", 0) == self.state.step
 
     def last_logged_epoch(self) -> int:
-        """The last epoch whose line stays: not that of an epoch that was cut short and goes on now."""
+        """The last epoch with a final line in epochs.csv; an unfinished epoch is written again."""
         epoch = int(self.state.line.get("epoch", -1))
         return epoch - 1 if epoch == self.state.epoch and not self.is_done() else epoch
 
@@ -376,7 +376,7 @@ class Loop:
         checkpoint.write(path, weights, checkpoint.header_of(self.model, **facts))
 
     def log_validation(self, scores: Mapping[str, float]) -> None:
-        """A validation in the midst of an epoch."""
+        """Log a validation inside an epoch."""
         if self.first:
             line = {"step": self.state.step, "epoch": self.state.epoch, **scores}
             write_line(self.run.out / "validations.csv", line)
@@ -384,7 +384,7 @@ class Loop:
             log.info("step %d/%d · %s", self.state.step, self.total, shown_scores(scores))
 
     def end_epoch(self, validation: Validation | None, began: float) -> None:
-        """Its line, its validation, its checkpoint. An epoch that is not whole goes on if the run does."""
+        """Log, validate and save an epoch. An unfinished epoch continues when the run is resumed."""
         state, s = self.state, self.settings
         whole = state.batch >= len(self.loader)
         line = {"epoch": state.epoch, "step": state.step, "lr": self.rate_before(), **state.means()}
@@ -451,7 +451,7 @@ class Loop:
         return place
 
     def check_rates(self, saved_settings: Any, place: Place, path: Path) -> None:
-        """A run may be made longer where that changes nothing of the steps that are done."""
+        """A run may be made longer only if the learning rates of its past steps stay the same."""
         try:
             before = configure(Settings(), saved_settings)
         except (SpecError, TypeError, AttributeError) as error:

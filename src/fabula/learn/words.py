@@ -37,7 +37,7 @@ class Vocabulary:
 
     @classmethod
     def build(cls, captions: Iterable[str], min_count: int = 1) -> Vocabulary:
-        """Every word seen at least `min_count` times, the frequent ones first, ties by spelling."""
+        """Every word with at least `min_count` occurrences, the frequent ones first, ties by spelling."""
         counts = Counter(w for caption in captions for w in words_of(caption))
         words_by_count = sorted(
             (w for w, n in counts.items() if n >= min_count and w != UNKNOWN), key=lambda w: (-counts[w], w)
@@ -70,7 +70,7 @@ class Vocabulary:
 
 
 def warn_of_captions(captions: Iterable[str | None]) -> str | None:
-    """What to say of captions without a word and of those that go in circles; None where there are none."""
+    """A warning for empty and repetitive captions; None if there are none."""
     every = [caption for caption in captions if caption is not None]
     empty = [caption for caption in every if not any(c.isalnum() for c in caption)]
     loops = [caption for caption in every if goes_in_circles(caption)]

@@ -1,6 +1,6 @@
 """MICap's figures of a trained run (Raajesh et al., CVPR 2024, supplement): Fig. 4 and 5 attention, Fig. 6 clusters.
 
-Fig. 6 asks the weights as they are: only who is who at prediction changes with eps, nothing is trained anew.
+Fig. 6 uses the trained weights: eps changes the clusters of faces at prediction; nothing is trained again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FACES = (
     "Rows are blanks and who was filled in; attention of the last decoder layer to faces, scaled to 1 a row: to every "
     "face, to each person's faces of a clip, to each person."
 )
-GRID = np.linspace(0, 1, 101)  # where densities are told
+GRID = np.linspace(0, 1, 101)  # where densities are computed
 
 
 def density(x: Shares) -> Shares:

@@ -1,6 +1,6 @@
 """Where MICap looks (Raajesh et al., CVPR 2024, supplement, Fig. 4 and 5): attention of the last decoder layer.
 
-Fig. 4   captions are told; rows are tokens, people (PT) apart from others (CT); columns are summed by stream
+Fig. 4   captions are generated; rows are tokens, people (PT) apart from others (CT); columns are summed by stream
 Fig. 5   blanks are filled in; rows are blanks, columns faces, normalised over faces; then summed by cluster and clip,
          and by cluster
 """
@@ -60,7 +60,7 @@ class FaceShares:
 
 
 def share_streams(model: Model, data: Videosets, units: Sequence[int], batch_size: int = 8) -> StreamShares:
-    """Fig. 4, of captions that the model tells itself."""
+    """Fig. 4, for captions that the model generates."""
     device = next(model.parameters()).device
     people, others, streams = list[Shares](), list[Shares](), tuple[str, ...]()
     for i in range(0, len(units), batch_size):

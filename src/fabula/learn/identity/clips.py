@@ -45,7 +45,7 @@ BOX = 5  # columns, and maybe one more
 
 
 class Streams:
-    """The stores of a folder by stream, opened when they are asked for."""
+    """The stores of a folder by stream, opened when they are first used."""
 
     def __init__(self, folder: str | Path) -> None:
         self.path = check_path(folder)
@@ -87,7 +87,7 @@ class Streams:
         return next((n for n in ("frame", "action") if n in self.stores and clip not in self.stores[n]), None)
 
     def read(self, clip: str, most: int) -> ClipFeatures:
-        """One clip; of its faces the first `most`. The last clips are kept: sets overlap."""
+        """Read one clip, with at most `most` faces. The last clips are cached, because sets overlap."""
         if clip in self.cache and len(self.cache[clip].face) <= most:
             return self.cache[clip]
         features = self.open(clip, most)
@@ -153,7 +153,7 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
-        self.films: Films | None = None  # where raw films are what is asked about
+        self.films: Films | None = None  # for predictions on raw films
         self.relink: float | None = None  # cluster faces at this eps, whatever the data say of people
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
@@ -162,7 +162,7 @@ class Videosets:
         self.note_faces()
 
     def note_people(self) -> None:
-        """Captions that name nobody teach nothing about people, and leave no blank to be filled."""
+        """Note captions that name no person: they have no blanks and do not train the identities."""
         if self.use == "caption":
             return
         empty = [name for name, one in self.sets.items() if not any(map(WHO.search, one.captions or ()))]
@@ -174,7 +174,7 @@ class Videosets:
             self.notes.add("{n} captionsets name nobody and " + nothing, name_id(name))
 
     def note_faces(self) -> None:
-        """Of more faces in a window than the model looks at, the first ones count, as published."""
+        """Note windows with more faces than the model reads; it reads the first ones, as published."""
         most = self.config.faces
         store = self.streams.stores.get("face")
         if "face" not in self.config.stream_names or store is None:
@@ -214,7 +214,7 @@ class Videosets:
         return Videoset(name, features, tokens, text, numbered)
 
     def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
-        """Features of clips, with people where the data do not say them; and whether they do."""
+        """Features of clips, with clustered people if the data name none; and whether the data name them."""
         left, features = self.config.faces, list[ClipFeatures]()
         for clip in clips:
             features.append(self.streams.read(clip, left))
@@ -253,7 +253,7 @@ class Videosets:
 
 
 class FilmSets(dict[str, SetText]):
-    """Captionsets of raw films, with what was seen of them."""
+    """Captionsets of raw films, with the films' clips, people and features."""
 
     films: Films
     recipes: JsonObject  # of the run's features

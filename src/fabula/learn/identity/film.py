@@ -1,4 +1,4 @@
-"""Raw films as videosets: shots are clips, people a cast, features made as those of the run were that is asked.
+"""Raw films as videosets: shots are clips, people a cast, features are extracted like those of the run.
 
 clips     the shots of a film, long ones in parts
 face, box the cast's, found as the run's were; or a cast that was found (and named, corrected) before
@@ -27,7 +27,7 @@ from fabula.media.stores.features import list_differences
 if TYPE_CHECKING:
     from fabula.media.people import Cast, Clip
 
-LEAST_SHARE = 0.3  # of the attention of a person's tokens: below it nobody's face is his
+LEAST_SHARE = 0.3  # of the attention of a person's tokens; below it the person has no face
 PICTURES = 3  # small pictures of a person
 
 
@@ -44,7 +44,7 @@ class ClipArrays(dict[str, Floats]):
 
 
 class FilmStreams(Streams):
-    """Streams of clips that were just looked at."""
+    """Streams of clips whose features are in memory."""
 
     def __init__(self, stores: Mapping[str, ClipArrays], path: Path) -> None:
         self.path, self.files = path, dict.fromkeys(stores, path)
@@ -54,7 +54,7 @@ class FilmStreams(Streams):
 
 @dataclass(frozen=True)
 class Films:
-    """Films that were looked at."""
+    """Raw films with their clips, people and features."""
 
     paths: dict[str, Path]  # by stem
     clips: dict[str, list[Clip]]  # by film
@@ -78,7 +78,7 @@ def read_films(
     notes: Notes,
     watch: Progress = silent,
 ) -> Films:
-    """Decode, cut, find people, make features; `seen` are the streams of the model."""
+    """Decode, cut, find people, extract features; `streams` are those that the model reads."""
     for stem, times in Counter(path.stem for path in paths).items():
         if times > 1:
             raise InputError(f"{times} films have this name", video=stem, hint="rename them, or predict one at a time")
@@ -145,7 +145,7 @@ def find_films(
 
 
 def shots_alone(paths: Sequence[Path]) -> Cast:
-    """Films of which nobody is looked at."""
+    """Films whose people are not needed."""
     from fabula.media.decode import Video
     from fabula.media.people import Cast, Faces, Seen
     from fabula.media.shots import find_shots
@@ -164,7 +164,7 @@ def shots_alone(paths: Sequence[Path]) -> Cast:
 
 
 def describe_films(films: Films, recipes: JsonObject) -> list[str]:
-    """How a film was looked at, and whose weights that took."""
+    """The extractors of a film's features, and the licence of the weights."""
     extractors = [
         f"{stream}: {recipe.get('extractor')}" for stream, recipe in recipes.items() if isinstance(recipe, dict)
     ]
@@ -178,7 +178,7 @@ def describe_films(films: Films, recipes: JsonObject) -> list[str]:
 def people_of_film(
     films: Films, film: str, faces: Mapping[int, Mapping[int, float]]
 ) -> tuple[list[dict[str, Any]], dict[int, int]]:
-    """Who is seen in a film: name, small pictures, when; and which of them each P is.
+    """The people of a film (name, small pictures, when), and which of them each P is.
 
     faces: number of a P → number of a person of the cast → attention. The surest pairs first, each person once.
     """

@@ -31,7 +31,7 @@ STRIDE = 5  # video frames from one frame feature to the next
 
 @dataclass(frozen=True)
 class ClipFeatures:
-    """What is seen in one clip; arrays may be of length 0."""
+    """The features of one clip; arrays may have length 0."""
 
     id: str
     frame: Floats  # [n, C]
@@ -44,11 +44,11 @@ class ClipFeatures:
 
 @dataclass(frozen=True)
 class Videoset:
-    """Clips that are told together, what was said of them, and what is known of the blanks."""
+    """Clips that are captioned together, the tokens of their captions, and the text features of the blanks."""
 
     name: str
     clips: tuple[ClipFeatures, ...]
-    tokens: tuple[int, ...] = ()  # START … END; () where nothing is said
+    tokens: tuple[int, ...] = ()  # START … END; () without captions
     text: Floats | None = None  # [blanks, C]
     numbered: bool = False  # the data say who is who over all their clips, not in this set alone
 
@@ -162,7 +162,7 @@ def check_videoset(one: Videoset, config: Config) -> None:
 def collate(sets: Sequence[Videoset], config: Config, full: bool = False, renumber: bool = True) -> Batch:
     """Videosets as one batch, padded to the longest; `full` pads to the sizes of the config, as the published program.
 
-    Padding is masked, so both say the same. `renumber=False` takes clusters as they are.
+    Padding is masked, so both give the same result. `renumber=False` takes clusters as they are.
     """
     for one in sets:
         check_videoset(one, config)

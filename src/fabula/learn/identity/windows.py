@@ -1,12 +1,12 @@
 """Videosets of any length: clip by clip, with people carried on; memory stays that of one window.
 
-MICap (Raajesh et al., CVPR 2024) tells a set of five clips and stops there (its limitation C). Of a longer set the
-first five are told at once, and then each clip in a window with clips that are told already: the one before it, and
-those that show the same faces (`Film.anchors`). So the model itself says who is who again, from faces and text. Whom
-it names that is in none of them is known
+MICap (Raajesh et al., CVPR 2024) captions a set of five clips and stops there (its limitation C). Of a longer set the
+first five are captioned at once, and then each clip in a window with clips that have captions: the one before it, and
+those that show the same faces (`Film.anchors`). So the model itself identifies people again, from faces and text. A
+person whom it names and who is in none of them is
 
-    by face    if those who were named before while the same faces were looked at were one person
-    or new     otherwise; there may be more people in a film than the model has tokens for in a window
+a known one    if the people named before with attention to the same faces were one person
+a new one      otherwise; there may be more people in a film than the model has tokens for in a window
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Answer = tuple[str, tuple[str, ...] | None, tuple[str, ...] | None]  # set, an i
 def answer_sets(
     model: Model, data: Videosets, units: Sequence[int], batch_size: int = 8, watch: Progress = silent
 ) -> list[Answer]:
-    """Blanks filled and captions told, as the data are used for and the model was trained for; one answer a set."""
+    """Fill blanks and write captions, as far as the data ask and the model was trained for it; one answer per set."""
     fills = data.use in ("fitb", "both") and "fitb" in model.passes
     tells = data.use in ("caption", "both") and "caption" in model.passes
     device = next(model.parameters()).device
@@ -67,7 +67,7 @@ def people_of(tokens: Sequence[int], config: Config) -> tuple[str, ...]:
 
 @dataclass
 class People:
-    """The people of a long set: faces that were seen, and who was named when they were looked at.
+    """The people of a long set: their faces, and who was named while the model attended to each face.
 
     Faces are grouped by themselves, so that a name that was wrong once does not spoil a face for ever: a cluster of a
     clip is the known face whose mean is nearest, within `eps` cosine distance, each of a clip another (or the face of
@@ -98,7 +98,7 @@ class People:
         return faces
 
     def name(self, looks: Mapping[int, Mapping[int, float]], known: Mapping[int, int]) -> dict[int, int]:
-        """Who each token of a window is: as known, or whose face was looked at, or somebody new.
+        """Who each token of a window is: a known person, the person of the attended face, or a new one.
 
         looks: token → face → share of attention, 1 in all.   alike(token, k) = Σ_f look(f) · votes_k(f) / Σ votes_k
         """
@@ -120,13 +120,13 @@ class People:
         return person
 
     def numbers_of(self, k: int) -> dict[int, float]:
-        """The data's numbers of the faces that were looked at when person k was named, and how much."""
+        """The data's numbers of the faces attended to when person k was named, with the attention."""
         number = {face: n for n, face in self.numbered.items()}
         return {number[f]: share for f, share in self.votes[k].items() if f in number}
 
 
 def pair_off(alike: Mapping[tuple[int, int], float]) -> dict[int, int]:
-    """The most alike first, each one once."""
+    """Pair the most similar first, each one once."""
     pairs: dict[int, int] = {}
     taken: set[int] = set()
     for i, j in sorted(alike, key=lambda pair: (-alike[pair], pair)):
@@ -142,7 +142,7 @@ def cosine(a: Floats, b: Floats) -> float:
 
 @dataclass
 class Film:
-    """A long set as far as it is told."""
+    """A long set and its captions so far."""
 
     model: Model
     data: Videosets
@@ -157,7 +157,7 @@ class Film:
         self.people = People(self.data.config.face_eps)
 
     def windows(self) -> Iterator[tuple[list[int], int]]:
-        """Clips of each window, the ones to be told last; and how many are told already."""
+        """Clips of each window, new ones last; and how many have captions already."""
         N, clips = self.data.config.clips, len(self.data.clips(self.name))
         first = list(range(min(N, clips)))
         for k in first:
@@ -170,7 +170,7 @@ class Film:
             yield [*chosen, k], len(chosen)
 
     def look(self, k: int) -> None:
-        """Who is seen in clip k, as far as faces tell."""
+        """Identify the people of clip k by their faces."""
         features, numbered = self.data.look([self.data.clips(self.name)[k]])
         clip = features[0]
         x = clip.face / np.maximum(np.linalg.norm(clip.face, axis=1, keepdims=True), 1e-12)
@@ -187,7 +187,7 @@ class Film:
         self.sizes.append({face: value / largest for face, value in size.items()})
 
     def anchors(self, k: int, most: int) -> list[int]:
-        """Clips that are told and show the faces of clip k, in their order.
+        """Clips that have captions and show the faces of clip k, in their order.
 
         One after the other, the clip that shows most of what is not yet shown; of equal ones the earliest.
         """
@@ -204,7 +204,7 @@ class Film:
         return sorted(chosen)
 
     def numbers(self, clips: Sequence[int]) -> dict[int, int]:
-        """People of clips that are told → their numbers in a window, by first appearance."""
+        """People of clips that have captions → their numbers in a window, by first appearance."""
         local: dict[int, int] = {}
         for c in clips:
             for k in self.named[c]:
@@ -212,7 +212,7 @@ class Film:
         return local
 
     def name_tokens(self, batch: Batch, clips: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
-        """Who each person token of a window is; `known`: those of clips that are told."""
+        """Who each person token of a window is; `known`: those of clips that have captions."""
         model = self.model
         tokens = batch.tokens[0][model.is_person(batch.tokens[0]) & batch.token_mask[0]].tolist()
         looks: dict[int, dict[int, float]] = {t: {} for t in dict.fromkeys(tokens) if t != model.config.blank}
@@ -260,7 +260,7 @@ def caption_long(model: Model, data: Videosets, name: str) -> tuple[str, ...]:
 
 
 def caption_film(model: Model, data: Videosets, name: str, watch: Progress = silent) -> tuple[tuple[str, ...], People]:
-    """Captions of a long set, and its people: captions that are told are given again where they help."""
+    """Captions of a long set, and its people; earlier captions are part of the input where they help."""
     config, device = data.config, next(model.parameters()).device
     film = Film(model, data, name, "caption")
     captions: list[list[int]] = []  # by clip: its tokens; people as −1 − k
@@ -283,7 +283,7 @@ def caption_film(model: Model, data: Videosets, name: str, watch: Progress = sil
 def begin_captions(
     film: Film, clips: list[int], overlap: int, captions: Sequence[Sequence[int]], config: Config
 ) -> tuple[list[int], tuple[int, ...], dict[int, int]]:
-    """How a captionset begins whose first clips are told; the first of them are left out where there is no room."""
+    """The tokens of the clips that have captions already; the earliest are left out if there is no room."""
     while True:
         local = film.numbers(clips[:overlap])
         row = [config.start]

@@ -119,7 +119,7 @@ class Pieces:
         return self.piece_ids[text]
 
     def encode(self, captions: Sequence[str], name: str = "", blank: bool = False) -> tuple[int, ...]:
-        """START … END. People are numbered by first appearance; with `blank` none is told apart."""
+        """START … END. People are numbered by first appearance; with `blank` all people share one token."""
         tokens, number_of = [self.config.start], dict[str, int]()
         for caption in captions:
             text, last = caption.strip().rstrip(".").rstrip(), 0
@@ -138,7 +138,7 @@ class Pieces:
         return (*tokens, self.config.end)
 
     def decode(self, tokens: Sequence[int], clips: int) -> list[str]:
-        """A caption a clip, ids as P1, P2, …; empty where nothing is said; what is said beyond is not kept."""
+        """One caption per clip, ids as P1, P2, …; empty if the row has none; extra captions are dropped."""
         captions = [list[str]()]
         for token in tokens:
             if token == self.config.sep:
@@ -156,7 +156,7 @@ class Pieces:
 
 
 def fill_blanks(captions: Sequence[str], people: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Captions with their blanks filled in, and who stands in the blanks of each."""
+    """Captions with their blanks filled in, and the ids in the blanks of each."""
     left, filled, who = iter(people), list[str](), list[list[str]]()
     for caption in captions:
         here: list[str] = []

@@ -19,7 +19,7 @@ from fabula.media.stores.features import must_match
 
 @dataclass
 class Place:
-    """All that a checkpoint needs beside tensors."""
+    """Where training stands: what a checkpoint stores besides tensors."""
 
     epoch: int = 0
     batch: int = 0  # batches of this epoch that are done
@@ -73,7 +73,7 @@ def describe_run(model: nn.Module, settings: Settings, about: JsonObject) -> dic
 
 
 def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: JsonObject, first: bool) -> None:
-    """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
+    """Prepare the run's folder. An existing run is only continued with --resume and only replaced with --overwrite."""
     wanted = describe_run(model, settings, about)
     out = run.out
     there = out / "config.json"
@@ -91,7 +91,7 @@ def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: JsonOb
 
 
 def clear_folder(run: Run) -> None:
-    """What is there goes, if that was said."""
+    """Remove an existing run, if --overwrite is set."""
     names = ("config.json", "steps.csv", "epochs.csv", "validations.csv", "last.safetensors", "tracking.json")
     ours = [run.out / name for name in names] + sorted(run.out.glob("best*.safetensors"))
     if any(file.exists() for file in ours):

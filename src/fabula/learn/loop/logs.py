@@ -1,7 +1,7 @@
-"""What a run writes down while it goes on: CSV tables that are cut back to a checkpoint, and other people's trackers.
+"""Logs of a run: CSV tables that are cut back to a checkpoint when it resumes, and experiment trackers.
 
-TensorBoard, Weights & Biases and MLflow are spoken to by the packages that they ship; a run that is resumed goes on in
-the same place there (`tracking.json` keeps the names they gave it).
+TensorBoard, Weights & Biases and MLflow are called through their own packages; a resumed run continues the same run
+there (`tracking.json` stores its ids).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tracker(Protocol):
 
 
 def check_trackers(run: Run) -> None:
-    """Whether the packages of those that were asked for are there; before the run has a folder."""
+    """Check, before the run has a folder, that the packages of the trackers are installed."""
     for name in ("tensorboard", "wandb", "mlflow"):
         if getattr(run, name) and not is_installed(name):
             raise MissingExtra(f"--{name}", "track")
@@ -45,7 +45,7 @@ def is_installed(module: str) -> bool:
 
 
 def open_trackers(run: Run, config: JsonObject, step: int) -> list[Tracker]:
-    """Those that were asked for. What they were told after `step` is told again."""
+    """Open the trackers of the run. Values after `step` are logged again."""
     trackers: list[Tracker] = []
     if run.tensorboard:
         trackers.append(TensorBoard(run.out / "tensorboard", step))
@@ -154,7 +154,7 @@ def read_lines(path: Path) -> list[dict[str, str]]:
 
 @contextlib.contextmanager
 def name_damage(path: Path) -> Iterator[None]:
-    """A table that cannot be read, as an error that says how to go on."""
+    """The error for a table that cannot be read."""
     try:
         yield
     except (OSError, csv.Error, ValueError) as error:

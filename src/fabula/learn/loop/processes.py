@@ -1,4 +1,4 @@
-"""One process or several, on which device, in which precision; what they tell one another; their random states."""
+"""Processes, devices and precision; communication between processes; random states."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
 
 
 def module_of(device: torch.device) -> Any:
-    """torch.cuda, torch.mps, …: where the device's generator is asked for."""
+    """torch.cuda, torch.mps, …: the module with the device's random generator."""
     return getattr(torch, device.type)
 
 
@@ -117,7 +117,7 @@ def which(device: torch.device) -> tuple[torch.device, ...]:
 
 @contextmanager
 def keep_random(device: torch.device) -> Iterator[None]:
-    """Whatever is drawn inside, afterwards the generators stand where they stood."""
+    """Restore the random generators afterwards."""
     states = random_states(device)
     try:
         yield

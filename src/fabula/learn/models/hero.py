@@ -347,7 +347,7 @@ class Model(nn.Module):
                     nn.init.zeros_(m.bias)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have a step of the optimiser from which on they are learnt."""
+        """Hard negatives and spans are trained from a certain optimiser step on."""
         self.step = step
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
@@ -490,7 +490,7 @@ UNUSED: tuple[str, ...] = (  # in the published state, and read by nothing when 
 
 
 def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads and lengths leave no trace in them."""
+    """The fields of Config that follow from the shapes of a state under our names; heads and lengths do not."""
 
     def count(pattern: str) -> int:
         return len({m[1] for name in state if (m := re.match(pattern, name))})

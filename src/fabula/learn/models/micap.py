@@ -174,7 +174,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, kv: KV, allowed: Tensor | None, A: list[Tensor] | None = None) -> Tensor:
         """x [B, T, D] reads K, V [B, H, S, D/H] where `allowed` [B|1, 1, T|1, S] says.
 
-        A, if given, is told the mean over heads.
+        A, if given, receives the mean over heads.
         """
         q = self.queries(x)
         if A is not None:
@@ -241,13 +241,13 @@ class Memory:
 
     @property
     def allowed(self) -> Tensor:
-        """Who may be looked at; where there is nothing at all, everything, so that no softmax is empty. [B, 1, 1, S]"""
+        """The attention mask; all True where nothing is real, so that no softmax is empty. [B, 1, 1, S]"""
         return (self.real | ~self.real.any(-1, keepdim=True))[:, None, None]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says of a videoset, as tokens; None where it was not asked."""
+    """The model's answer for a videoset, as tokens; None for a task that was not run."""
 
     name: str
     filled: tuple[int, ...] | None = None  # a token per blank
@@ -294,7 +294,7 @@ class Model(nn.Module):
     # --- encoder -----------------------------------------------------------------------------------------------------
 
     def tokens_of(self, batch: Batch, stream: str) -> tuple[Tensor, Tensor]:
-        """One stream, projected and told where it comes from (eq. 2–5): [B, n, D] and which of it is real [B, n]."""
+        """One stream, projected, with type embeddings (eq. 2–5): [B, n, D] and which of it is real [B, n]."""
         raw, real, clip, segment = batch.stream(stream)
         row = STREAMS.index(stream) - (self.config.task == "caption")
         x = self.inputs[stream](raw) + self.kind.weight[row] + self.clip(clip)
@@ -331,7 +331,7 @@ class Model(nn.Module):
         return x
 
     def decode(self, tokens: Tensor, clip: Tensor, memory: Memory, A: list[Tensor] | None = None) -> Tensor:
-        """h_j after reading w_1 … w_j and the memory (eq. 7). A, if given, is told the last layer's cross-attention."""
+        """h_j after reading w_1 … w_j and the memory (eq. 7). A, if given, gets the last layer's cross-attention."""
         T = tokens.shape[1]
         causal = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril()
         x = self.embed(tokens, clip)
@@ -367,7 +367,7 @@ class Model(nn.Module):
     # --- losses ------------------------------------------------------------------------------------------------------
 
     def loss(self, batch: Batch, part: str = "") -> dict[str, Tensor]:
-        """One pass: cross-entropy of people ("fitb", eq. 11) or of everything that is said ("caption", eq. 15)."""
+        """One pass: cross-entropy of people ("fitb", eq. 11) or of all tokens ("caption", eq. 15)."""
         part = part or self.passes[0]
         memory = self.encode(batch, part)
         h = self.decode(batch.tokens, batch.token_clip, memory)[:, :-1]  # position t − 1 tells token t
@@ -391,17 +391,17 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def predict(self, batch: Batch) -> list[Answer]:
-        """What the model is trained for: blanks filled in, captions told, or both."""
+        """Fill blanks, write captions, or both: what the model is trained for."""
         filled = self.fill(batch) if "fitb" in self.passes else [None] * len(batch.names)
         rows = self.generate(batch) if "caption" in self.passes else [None] * len(batch.names)
         return [Answer(*one) for one in zip(batch.names, filled, rows, strict=True)]
 
     @torch.no_grad()
     def fill(self, batch: Batch, known: Tensor | None = None) -> list[tuple[int, ...]]:
-        """The blanks of every set from left to right: words are given, a person is chosen and then given, too.
+        """Fill the blanks of every set from left to right: words are input, and so is each chosen person.
 
-        Blanks are filled in step: the k-th of every set at once. What stands in a blank is never looked at, unless it
-        is `known` [B, L] (people of a window that an earlier window has told).
+        The k-th blanks of all sets are filled at once. The content of a blank is never read, unless it
+        is `known` [B, L] (people of a window that an earlier window has named).
         """
         memory = self.encode(batch, "fitb")
         blanks = self.is_person(batch.tokens) & batch.token_mask  # [B, L]
@@ -438,7 +438,7 @@ class Model(nn.Module):
         clip, ended = clips[:, -1], torch.zeros_like(tokens[:, 0], dtype=torch.bool)
         for t in range(G, self.config.tokens):
             best = tape.read(tokens[:, -1:], clip[:, None]).argmax(-1)
-            best = torch.where(clip >= last, self.config.end, best)  # every caption is told
+            best = torch.where(clip >= last, self.config.end, best)  # every caption is complete
             forced = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
             best = torch.where(forced >= 0, forced, best)
             best = torch.where(ended, 0, best)
@@ -470,7 +470,7 @@ class Model(nn.Module):
             logp = tape.read(now[:, None], clip[:, None]).log_softmax(-1)
             grown: list[tuple[float, tuple[int, ...], int, int]] = []
             for k, (score, row, n) in enumerate(beams):
-                if n >= last:  # every caption is told: END costs nothing
+                if n >= last:  # every caption is complete: END costs nothing
                     grown.append((score, (*row, end), n, k))
                     continue
                 top = logp[k].topk(min(K, logp.shape[1]))
@@ -490,7 +490,7 @@ class Model(nn.Module):
     def look(self, batch: Batch, part: str) -> tuple[Tensor, Memory]:
         """The last decoder layer's attention to the memory, mean over heads. [B, L, S]
 
-        Row t is what was looked at when token t was chosen; row 0, START, is empty.
+        Row t is the attention when token t was chosen; row 0, START, is empty.
         """
         memory, A = self.encode(batch, part), list[Tensor]()
         self.decode(batch.tokens[:, :-1], batch.token_clip[:, :-1], memory, A)
@@ -498,7 +498,7 @@ class Model(nn.Module):
 
 
 class Tape:
-    """A captionset as it is told: keys and values of what was said are kept, one token is read at a time."""
+    """Incremental decoding of captionsets: keys and values are cached, one token is read at a time."""
 
     def __init__(self, model: Model, memory: Memory) -> None:
         self.model, self.allowed, self.at = model, memory.allowed, 0
@@ -576,7 +576,7 @@ def official_name(theirs: str) -> str | None:
 
 
 def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads, faces and frames leave no trace.
+    """The fields of Config that follow from the shapes of a state under our names; heads, faces and frames do not.
 
     Rules of the published program that its weights rely on (which rows, which classes) are switched on with them.
     """

@@ -41,7 +41,7 @@ COLDEST, WARMEST = 0.001, 0.5  # τ stays between
 
 @dataclass
 class Batch(shared.Batch):
-    """B clips and N captions. Of those that are learnt from, the first B are true of their clips, the rest is H."""
+    """B clips and N captions. In training the first B are true of their clips, the rest is H."""
 
     video: Tensor  # [B, T, C]
     video_mask: Tensor  # [B, T] bool

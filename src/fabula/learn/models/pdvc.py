@@ -207,7 +207,7 @@ def hats(x: Tensor, memory: Memory, outside: str) -> tuple[Tensor, Tensor]:
 def mix(value: Tensor, frame: Tensor, share: Tensor) -> Tensor:
     """Σ_n share_n · V[frame_n]: a sparse matrix times V. [B, S, H, d], 2 × [B, Q, H, N] → [B, Q, H, d]
 
-    As a dense matrix where a gradient is asked for: its product is faster forward and back than any gather.
+    As a dense matrix if a gradient is needed: its product is faster forward and back than any gather.
     """
     (B, S, H, d), (Q, N) = value.shape, (frame.shape[1], frame.shape[3])
     share = share.to(value.dtype)
@@ -232,7 +232,7 @@ def reach(reference: Tensor, memory: Memory, points: int) -> tuple[Tensor, Tenso
 
 
 class Deformable(nn.Module):
-    """Each query looks at P positions per head and level, near its reference (Zhu et al., ICLR 2021, in 1-D).
+    """Each query reads P positions per head and level, near its reference (Zhu et al., ICLR 2021, in 1-D).
 
         x_hlp = ref_l + Δ_hlp / T_l            for a reference point
         x_hlp = c_l + Δ_hlp / P · len_l / 2    for a reference box (centre c, length len)
@@ -413,7 +413,7 @@ Pairs = tuple[Tensor, Tensor, Tensor]  # video, query, step: 3 × [N]
 
 @dataclass
 class Layer:
-    """What one decoder layer says. `reference` is where its queries looked, before it moved them."""
+    """The output of one decoder layer. `reference` is the reference of its queries before it moved them."""
 
     hidden: Tensor  # [B, Q, D]
     reference: Tensor  # [B, Q, 1] or [B, Q, 2]
@@ -653,7 +653,7 @@ class Model(nn.Module):
         return memory
 
     def decode(self, batch: Batch, memory: Memory) -> list[Layer]:
-        """What each layer says. Heads and references are float32 whatever autocast makes of the rest."""
+        """The output of each layer. Heads and references are float32, also under autocast."""
         B, D = len(batch.features), self.config.hidden
         kind = memory.x.device.type
         unused: Tensor | None = None
@@ -728,7 +728,7 @@ class Model(nn.Module):
         return C
 
     def match_layers(self, layers: Sequence[Layer], targets: Tensor, mask: Tensor) -> tuple[list[Pairs], Tensor]:
-        """Pairs (video, query, step) of each layer, and what a soft matcher says of each layer and video [A, B].
+        """Pairs (video, query, step) of each layer, and the value of a soft matcher for each layer and video [A, B].
 
         All layers are matched in one call: the costs leave the device once. Ordered matchers see both sides by centre.
         """

@@ -366,7 +366,7 @@ class Decoder(nn.Module):
 
 @dataclass
 class DetectedWindows:
-    """What the model says of a batch. N decoder layers, the last is the answer."""
+    """The model's output for a batch. N decoder layers, the last is the answer."""
 
     logits: Tensor  # [N, B, Q, 2] 0: a window, 1: none
     boxes: Tensor  # [N, B, Q, 2] (centre, width)
@@ -599,7 +599,7 @@ class Model(nn.Module):
 def rank_windows(
     spans: NDArray[np.float64], scores: NDArray[np.float64], end: float, config: Config
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Best first, cut to 0 … end, rounded as the config says, overlapping ones suppressed if it says so."""
+    """Best first, cut to 0 … end, rounded as configured, overlapping ones suppressed if configured."""
     order = np.argsort(-scores, kind="stable")
     spans, scores = spans[order], scores[order]
     if config.rounding == "published":  # four digits, then whole clips in single precision, as the program has it
@@ -672,7 +672,7 @@ UNUSED = (r"txt_position_embed\..+",)  # in the published state, and read by not
 
 
 def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads and seconds leave no trace in them.
+    """The fields of Config that follow from the shapes of a state under our names; heads and seconds do not.
 
     Published weights read a clip's two ends among its features (`ends`); others say so in their config.
     """

@@ -122,7 +122,7 @@ class Model(nn.Module):
         self.apply(reset_weights)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have an epoch from which on they are learnt."""
+        """Hard negatives and spans are trained from a certain epoch on."""
         self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:

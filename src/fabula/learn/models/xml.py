@@ -109,7 +109,7 @@ class Positions(nn.Module):
 
 
 class Attention(nn.Module):
-    """softmax(Q Kᵀ/√d − 10⁴ where nothing may be seen) V, by heads. `seen` [B, 1 or T, T]"""
+    """softmax(Q Kᵀ/√d − 10⁴ where masked) V, by heads. `mask` [B, 1 or T, T]"""
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ def find_rivals(videos: Sequence[str], count: int, rivals: str, device: torch.de
 
 
 def draw_negatives(scores: Tensor, rivals: Tensor, pool: int | None) -> tuple[Tensor, Tensor]:
-    """A negative for every row [B]: any rival alike, or one of the `pool` with the highest scores; and whether there is
+    """A negative for every row [B]: any rival, or one of the `pool` with the highest scores; and whether there is
     one at all [B]."""
     order = scores.detach().masked_fill(~rivals, -math.inf).argsort(1, descending=True)  # rivals first, hardest first
     free = rivals.sum(1)
@@ -257,7 +257,7 @@ class Model(nn.Module):
         self.apply(reset_weights)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have an epoch from which on they are learnt."""
+        """Hard negatives and spans are trained from a certain epoch on."""
         self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
@@ -346,7 +346,7 @@ UNUSED: tuple[str, ...] = ()
 
 
 def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads leave no trace in them."""
+    """The fields of Config that follow from the shapes of a state under our names; heads do not."""
     H, C = state["video_project.linear.weight"].shape
     return {
         "feature_dim": C, "hidden": H, "query_dim": state["query_project.linear.weight"].shape[1],

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Example:
-    """A moment, and captions: those that are learnt from begin with a true one."""
+    """A moment, and captions; in training the first one is true."""
 
     name: str
     video: str
@@ -63,7 +63,7 @@ class Shown:
 
 
 class Pairs:
-    """What is learnt from."""
+    """The training set."""
 
     def __init__(self, queries: Sequence[Query], texts: Mapping[Id, Texts], shown: Shown) -> None:
         self.queries, self.texts, self.shown, self.notes = list(queries), texts, shown, Notes()
@@ -136,7 +136,7 @@ def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> 
 
 
 def find_rivals(examples: Sequence[Example]) -> Tensor:
-    """Who may be a negative of whom: another video, other words. [B, B]"""
+    """Which items may be negatives of which: another video, other words. [B, B]"""
     videos, captions = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in columns(examples))
     a = torch.tensor([videos[e.video] for e in examples])
     b = torch.tensor([captions[e.caption] for e in examples])

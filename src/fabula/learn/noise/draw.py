@@ -12,7 +12,7 @@ COLOURS = ("#4477aa", "#cc6677", "#117733", "#999933")
 
 
 def draw_reliability(curves: Mapping[str, Sequence[Bin]], title: str) -> str:
-    """A curve for each set of bins; on the diagonal a probability is what it says."""
+    """A curve for each set of bins; on the diagonal a probability is exact."""
     wide, high = SIDE + 2 * EDGE, SIDE + 2 * EDGE + 18 * len(curves)
 
     def at(p: float, true: float) -> str:

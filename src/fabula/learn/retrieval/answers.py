@@ -144,7 +144,7 @@ def tvr_entries(name: str, answers: Iterable[Answer], queries: Mapping[Id, Query
 def fragments(
     answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str], form: Form
 ) -> dict[str, str]:
-    """Some answers as they stand in the file of all: the entries of each list, or lines."""
+    """Some answers as text of the output file: the entries of each list, or lines."""
     if form == "tvr":
         lists = {name: ",\n".join(tvr_entries(name, answers, queries)) for name in LISTS}
         return {name: text for name, text in lists.items() if text}

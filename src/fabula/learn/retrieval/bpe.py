@@ -17,7 +17,7 @@ FIXED = {"<s>": 0, "<pad>": 1}  # what HERO puts before a query, and behind it
 
 
 class Tokens:
-    """A text as ids of tokens, without those that begin and end it. `mark` tells one pair of files from another."""
+    """A text as ids of tokens, without those that begin and end it. `mark` identifies the pair of files."""
 
     def __init__(self, folder: str | Path) -> None:
         vocabulary, merges = (check_path(folder) / name for name in FILES)
@@ -42,7 +42,7 @@ class Tokens:
 
 
 def open_bpe(vocabulary: Path, merges: Path) -> Callable[[str], list[int]]:
-    """The encoder of `tokenizers`, made of two local files; nothing is fetched."""
+    """The encoder of `tokenizers`, from two local files; nothing is downloaded."""
     try:
         from tokenizers import Tokenizer, models, pre_tokenizers
     except ImportError:

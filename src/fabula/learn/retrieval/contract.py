@@ -22,7 +22,7 @@ Ends = Literal["inside", "past"]
 
 
 class Negatives(NamedTuple):
-    """Who is compared with whom, where a test says so: rows of the batch."""
+    """Fixed negatives, for tests: rows of the batch."""
 
     videos: Tensor  # [B] the negative video of each query
     queries: Tensor  # [B] the negative query of each video

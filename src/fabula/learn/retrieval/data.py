@@ -65,7 +65,7 @@ def read_moments(
 
 
 def cut_windows_of(query: Query, file: object = None) -> tuple[Span, ...]:
-    """The windows of a query, as far as they lie inside its video: what is learnt."""
+    """The windows of a query inside its video: the training targets."""
     if query.duration is None:
         return query.windows
     windows = tuple((s, min(e, query.duration)) for s, e in query.windows if s < query.duration)
@@ -221,7 +221,7 @@ class Clips(Mapping[str, Tensor]):
         self.size = 0  # bytes of what is kept
         self.last: tuple[str | None, Tensor] = (None, torch.empty(0))
         known = [rate or rate_of(store) for store in stores]
-        self.assumed = [per_second is None for per_second in known]  # nobody says the rate: one feature a clip
+        self.assumed = [per_second is None for per_second in known]  # without a rate: one feature a clip
         self.rates = [per_second or 1 / config.clip for per_second in known]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
@@ -257,9 +257,9 @@ class Clips(Mapping[str, Tensor]):
         return clips
 
     def check(self, queries: Iterable[Query], notes: Notes) -> None:
-        """Features last as long as their videos do, by their number alone; else times are read off the wrong clips.
+        """Check by their number that features last as long as their videos; else times mean the wrong clips.
 
-        An error where nobody says the rate, with the one that fits; a note where the store or the user does.
+        An error with the rate that fits if none is known; a note if the store or the user names one.
         """
         durations = durations_of({query.id: query for query in queries}, self)
         for store, rate, assumed in zip(self.stores, self.rates, self.assumed, strict=True):
@@ -280,7 +280,7 @@ class Clips(Mapping[str, Tensor]):
                 notes.add(f"{problem}: features are taken as one a clip of {self.config.clip:g} s; else give --rate")
 
     def seconds(self, video: str) -> float:
-        """How long the features of a video last, by their number; 0 where the store does not say."""
+        """The duration of a video's features, by their number; 0 if the store cannot count them."""
         return min(count_of(store, video) / rate for store, rate in zip(self.stores, self.rates, strict=True))
 
     def __contains__(self, video: object) -> bool:
@@ -298,7 +298,7 @@ class Clips(Mapping[str, Tensor]):
 
 
 def count_of(store: Any, video: str) -> int:
-    """How many features a video has, without reading them where the store can tell."""
+    """The number of features of a video; a store that can count does not read them."""
     return int(store.count(video)) if hasattr(store, "count") else len(store[video])
 
 
@@ -316,7 +316,7 @@ def round_rate(rates: Sequence[float]) -> float:
 
 
 def rate_of(store: Features) -> float | None:
-    """Features per second, where the store says it."""
+    """Features per second, if the store has them."""
     recipe = store.metadata.get("recipe")
     rate = store.metadata.get("rate", recipe.get("rate") if isinstance(recipe, Mapping) else None)
     return float(rate) if isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0 else None
@@ -341,7 +341,7 @@ class Example:
 
 
 class Moments:
-    """Queries with their clips, to be learnt. A longer video is shown by the window that has most of the moment."""
+    """Queries with their clips, for training. A longer video is shown by the window that has most of the moment."""
 
     def __init__(self, queries: Sequence[Query], clips: Clips, words: Words) -> None:
         self.queries, self.clips, self.words, self.config = list(queries), clips, words, clips.config
@@ -416,7 +416,7 @@ def mark_clips(query: Query, begin: int, end: int) -> Tensor:
 
 
 def durations_of(queries: Mapping[Id, Query], clips: Clips) -> dict[str, float]:
-    """The length of every video that is asked about, in seconds, where the annotation or the store says it."""
+    """The duration of every video of the queries, in seconds, if the annotation or the store has it."""
     stored = clips.stores[0].metadata.get("durations")
     stored = stored if isinstance(stored, Mapping) else {}
     durations: dict[str, float] = {}

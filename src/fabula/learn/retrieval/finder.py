@@ -1,4 +1,4 @@
-"""Encode once, ask often: a trained retriever for one video, or for a corpus of them.
+"""Encode once, search often: a trained retriever for one video, or for a corpus of them.
 
 m = fabula.moments("runs/xml")
 v = m.encode(frames, "film", rate=4)           # or a store's name of it: m.encode(store["film"], "film")
@@ -39,7 +39,7 @@ Reader = Callable[[str], ArrayLike]  # a query's words [L, E]
 
 
 class Finder:
-    """A model that has been trained, and what it needs to be asked."""
+    """A trained model, and what it needs to answer queries."""
 
     def __init__(
         self, run: str | Path, *, device: str = "cpu", extract: Extract | None = None, read: Reader | None = None,
@@ -64,7 +64,7 @@ class Finder:
         self.other_features, self.decoding = other_features, Decoding.of(self.config)
 
     def check_recipe(self, here: Features | JsonObject) -> None:
-        """Refuse features that were made in another way than the run's, where the run says how its own were."""
+        """Refuse features from another extractor than the run's, if the run names its own."""
         if self.recipe is not None:
             must_match(self.recipe, here, told=self.other_features, flag="other_features=True")
 

@@ -45,7 +45,7 @@ class Example:
 
 
 class Highlights:
-    """Queries with their clips. `learn=False`: to be asked; windows and marks are not read and need not be there."""
+    """Queries with their clips. `learn=False`: for prediction; windows and marks are not read and may be missing."""
 
     def __init__(
         self, queries: Iterable[Query], clips: Clips, words: Words, learn: bool = True, notes: Notes | None = None
@@ -81,7 +81,7 @@ class Highlights:
         return len(self.queries)
 
     def __getitem__(self, i: int) -> Example:
-        """To be learnt: the query with the window of its video that has most of its first moment."""
+        """For training: the query with the window of its video that has most of its first moment."""
         query, c = self.queries[i], self.config
         clips = self.clips[query.video]
         places = cut_windows(len(clips), c.max_clips, c.overlap)
@@ -105,7 +105,7 @@ class Highlights:
         return Example(query.id, self.words(query), clips[begin:end], duration, windows, marks, pairs, query.video)
 
     def parts(self, i: int) -> list[tuple[int, Example]]:
-        """To be asked: the query with every window of its video, and the clip each begins with."""
+        """For prediction: the query with every window of its video, and the first clip of each."""
         query, c = self.queries[i], self.config
         clips = self.clips[query.video]
         return [(b, self.show(query, clips, b, e)) for b, e in cut_windows(len(clips), c.max_clips, c.overlap)]
@@ -157,7 +157,7 @@ def mark_clips(query: Query, begin: int, end: int, clip: float) -> tuple[Tensor,
 
 
 def draw_pairs(marks: Tensor, relevant: Tensor) -> Tensor:
-    """Good and bad clips, two pairs; a clip with itself where there is nothing to tell apart. [2, 2]"""
+    """Good and bad clips, two pairs; a clip with itself if all clips are alike. [2, 2]"""
     marked, rest = relevant.nonzero()[:, 0], (~relevant).nonzero()[:, 0]
     if not len(marked):
         return torch.zeros(2, 2, dtype=torch.int64)

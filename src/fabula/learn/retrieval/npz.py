@@ -61,7 +61,7 @@ class NpzFeatures(Mapping[str, Frames]):
         return check_features(raw, id, self.path, self._dim)
 
     def count(self, id: str) -> int:
-        """T, without reading the features; 0 where that cannot be told."""
+        """T, without reading the features; 0 if it is not known."""
         try:
             with zipfile.ZipFile(self.path / f"{self.spell(id)}.npz") as archive:
                 wanted = (self._array,) if self._array else ARRAYS

@@ -1,11 +1,11 @@
-"""Large sets of queries: encoded, asked and written part by part, here, in processes or on Ray; a killed run goes on.
+"""Large sets of queries: encoded, searched and written in parts, here, in processes or on Ray; a run can be resumed.
 
     videos/NNNNN.{search,spans,mask}.npy, .json     the encodings of some videos
     corpus/{search,spans,mask}.npy, .json           all of them, joined once; every worker maps these files
-    queries/NNNNN.{VCMR,SVMR,VR,lines}, .json       what was found for some queries, as it will stand in the file
+    queries/NNNNN.{VCMR,SVMR,VR,lines}, .json       the answers to some queries, as text of the output file
 
-A part is the same whoever makes it and whenever, so that a run that was stopped writes the bytes of one that was not.
-The whole result is in nobody's memory: a worker holds one part, and the pages of the corpus that it reads.
+A part does not depend on the worker or the time, so a resumed run writes the same bytes as one that never stopped.
+The whole result is never in memory: a worker holds one part, and the pages of the corpus that it reads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what c
 
 @dataclass(frozen=True)
 class PartedPredictions:
-    """What a run has found, as parts in its folder."""
+    """The predictions of a run, as parts in its folder."""
 
     folder: Folder
     form: str
@@ -58,7 +58,7 @@ class PartedPredictions:
     parts: int
 
     def write(self, path: Path) -> None:
-        """The file of all parts, whole or not at all."""
+        """Write the file of all parts atomically."""
         write_bytes(path, self.pieces())
 
     def pieces(self) -> Iterator[bytes]:
@@ -82,7 +82,7 @@ class PartedPredictions:
 
 @dataclass(frozen=True)
 class PartJob:
-    """What every worker must know; a value that travels."""
+    """What every worker needs; it can be pickled."""
 
     folder: Folder
     run: Path
@@ -91,7 +91,7 @@ class PartJob:
 
 
 class Tools(NamedTuple):
-    """What a worker has opened."""
+    """The model and the stores of a worker."""
 
     model: Any
     metadata: JsonObject
@@ -100,7 +100,7 @@ class Tools(NamedTuple):
 
 
 class EncodeVideos(PartJob):
-    """Some videos of the corpus, encoded."""
+    """Encode some videos of the corpus."""
 
     def __call__(self, job: tuple[int, list[tuple[str, float | None]]]) -> None:
         number, videos = job
@@ -116,7 +116,7 @@ class EncodeVideos(PartJob):
 
 
 class AnswerQueries(PartJob):
-    """Some queries, asked of the corpus, or each of its own video."""
+    """Answer some queries from the corpus, or each from its own video."""
 
     def __call__(self, job: tuple[int, list[Query]]) -> None:
         number, queries = job
@@ -196,7 +196,7 @@ def is_done(folder: Folder, kind: str, number: int) -> bool:
 
 @dataclass
 class OpenTools:
-    """What this process has open: of one run, the last."""
+    """What this process has opened for its last run."""
 
     mark: str = ""
     tools: Tools | None = None

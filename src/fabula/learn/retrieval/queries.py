@@ -1,4 +1,4 @@
-"""Queries that are asked: a corpus is encoded once for all of them, then searched; of DETR's family video by video."""
+"""Queries over a corpus: it is encoded once for all of them, then searched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fabula.learn.retrieval.search import Corpus, encode_corpus, search_corpus
 
 
 class CorpusQueries(Moments):
-    """Queries with the videos among which they are looked for: those that any of them is about, unless told."""
+    """Queries with the videos to search: by default those that any query is about."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ def search_queries(
 
 
 def corpus_has(corpus: Corpus, queries: Sequence[Query]) -> bool:
-    """Whether every query's own video is there; else moments are found in the corpus alone."""
+    """Whether the corpus has every query's own video; else only the corpus is searched."""
     return all(q.video in corpus.number for q in queries)
 
 

@@ -1,4 +1,4 @@
-"""The search of a corpus of encoded videos: encoded once, asked often; memory does not grow with queries × videos.
+"""Search of a corpus of encoded videos: encoded once, searched often; memory does not grow with queries × videos.
 
 A video longer than the model sees is several rows, windows that overlap; the corpus knows whose and from when they are.
 Scores are computed for a block of queries and a block of rows at a time (`room` numbers at most); of a block of queries
@@ -23,7 +23,7 @@ ROOM = 16_000_000  # numbers of one block: 64 MB
 
 @dataclass
 class Corpus:
-    """Encoded videos. N videos, R ≥ N rows; a video's rows stand together."""
+    """Encoded videos. N videos, R ≥ N rows; a video's rows are consecutive."""
 
     names: list[str]  # [N]
     durations: Tensor  # [N] seconds
@@ -158,7 +158,7 @@ class Answers(NamedTuple):
 
     vcmr: RankedMoments | None  # moments of all videos, after NMS …
     vcmr_listed: RankedMoments | None  # … and before
-    svmr: RankedMoments | None  # moments of the query's own video, where it is told …
+    svmr: RankedMoments | None  # moments of the query's own video, if it is known …
     svmr_listed: RankedMoments | None
     vr_videos: Tensor | None  # [Q, V] the best videos …
     vr_weights: Tensor | None  # … and exp(α · score)
@@ -174,7 +174,7 @@ def search_corpus(
     room: int = ROOM,
 ) -> Iterator[tuple[slice, Answers]]:
     """Answers for a block of queries at a time. `own` [Q]: the number of the video each is about, where that is known;
-    `everywhere`: look into all videos."""
+    `everywhere`: search all videos."""
     T = corpus.rows.mask.shape[1]
     K = int(corpus.counts.topk(min(d.videos, len(corpus))).values.sum())  # rows of a query, at most
     band = max(1, min(d.max_length, T) - d.min_length)
@@ -219,7 +219,7 @@ def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
     count = corpus.counts[videos]  # [Q, V]
     ends = count.cumsum(1)
     k = torch.arange(int(ends[:, -1].max())).expand(len(videos), -1).contiguous()  # [Q, K]
-    slot = torch.searchsorted(ends, k, right=True)  # whose row it is; V: nobody's
+    slot = torch.searchsorted(ends, k, right=True)  # whose row it is; V: none
     there = slot < videos.shape[1]
     slot = slot.clamp(max=videos.shape[1] - 1)
     row = corpus.firsts[videos].gather(1, slot) + k - (ends - count).gather(1, slot)
@@ -229,8 +229,8 @@ def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
 def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     """query · clip for some rows of each query. [Q, H], [R, T, H], [Q, K] → [Q, K, T]
 
-    A query at a time: its rows are laid side by side in one place that is used again, an eighth of the time that a copy
-    of all queries' rows takes.
+    A query at a time: its rows are copied into one buffer that is used again, in an eighth of the time of a copy of
+    all queries' rows.
     """
     Q, K = at.shape
     T, H = clips.shape[1:]

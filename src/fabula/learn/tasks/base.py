@@ -99,7 +99,7 @@ class Task:
         return {}
 
     def prediction_data(self, model: Any, metadata: JsonObject, options: Any, notes: Notes, watch: Progress) -> Data:
-        """The data to predict on; `metadata` is what this task's `metadata` said when the model was trained."""
+        """The data to predict on; `metadata` is what this task's `metadata` returned when the model was trained."""
         raise NotImplementedError
 
     def predict_in_parts(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> object | None:

@@ -1,4 +1,4 @@
-"""Identity-aware captions (MICap; Raajesh et al., CVPR 2024): blanks filled in, captions told, people by ids.
+"""Identity-aware captions (MICap; Raajesh et al., CVPR 2024): fill in blanks, write captions, name people by ids.
 
 Units are videosets; predictions are captionsets that `fabula score --task identity` reads. Blanks are validated by
 FITB's class accuracy, captions by METEOR and CIDEr (with --slow-scores by SPICE and iSPICE, too); each has its best
@@ -34,7 +34,7 @@ QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
     features: Path | None = option(
@@ -50,7 +50,7 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What MICap is mostly asked for."""
+    """The settings of MICap that have flags."""
 
     task: Literal["joint", "fitb", "caption"] | None = option(None, "Both tasks with one set of weights, or one.")
     streams: str | None = option(
@@ -61,7 +61,7 @@ class Shape(shared.Changes):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(shared.PredictOptions):
-    """What a trained model predicts, and from what."""
+    """Options of prediction."""
 
     videos: tuple[Path, ...] = option((), "Raw films; features are extracted like the run's.", argument=True)
     task: Literal["fitb", "caption"] | None = option(
@@ -93,7 +93,7 @@ class PredictOptions(shared.PredictOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyseOptions(shared.PredictOptions):
-    """What a trained model is looked into with."""
+    """Options of the analysis."""
 
     data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
     split: str = same_as(PredictOptions, "split")
@@ -120,7 +120,7 @@ class AnalyseOptions(shared.PredictOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions(Options):
-    """What simulated films are like. A number that is given stands over that of the difficulty."""
+    """Options of simulated films. A number replaces the value of the difficulty."""
 
     difficulty: Literal["default", "easy", "hard", "faces"] = option(
         "default", "How hard people are to identify; faces: only faces in other clips identify them."
@@ -142,7 +142,7 @@ class SimulateOptions(Options):
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     streams: Streams
@@ -152,7 +152,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SetAnswer:
-    """What was said of one videoset; None where it was not asked."""
+    """The answer for one videoset; None for a task that was not run."""
 
     name: str
     filled: tuple[str, ...] | None = None  # an id a blank
@@ -269,7 +269,7 @@ class Task(base.Task):
         return scores
 
     def best_by(self, config: Config) -> tuple[str, ...]:
-        """Of Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; the best of each is kept."""
+        """As in Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; a best checkpoint for each."""
         blanks = ("class",) if config.task != "caption" else ()
         return (*blanks, *(("CIDEr", "METEOR") if config.task != "fitb" else ()))
 
@@ -330,7 +330,7 @@ class Task(base.Task):
         return data
 
     def open(self, config: Config, options: PredictOptions | AnalyseOptions, use: str, notes: Notes) -> Videosets:
-        """Videosets to be asked about, with features as the model takes them."""
+        """Open videosets for prediction, with features that fit the model."""
         from fabula.learn.identity.clips import Streams, Videosets, only_complete, read_sets_of
 
         assert options.data is not None  # raw films are opened elsewhere
@@ -363,7 +363,7 @@ class Task(base.Task):
         return f"{count:,} captionsets of simulated films"
 
     def postprocess(self, answers: list[SetAnswer], data: Videosets) -> Sets:
-        """Captionsets: filled in, or told; of films with what a page shows of them."""
+        """Captionsets with filled blanks or new captions; for films also what the page shows."""
         if data.films is not None:
             from fabula.learn.identity.clips import FilmSets
 
@@ -374,7 +374,7 @@ class Task(base.Task):
         return {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
 
     def captions(self, result: Sets, data: Videosets) -> Iterable[str | None]:
-        """Blanks are filled into captions of somebody else."""
+        """Only captions that the model wrote; blanks are filled into given ones."""
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
     def write(self, result: Sets, path: Path) -> None:

@@ -37,7 +37,7 @@ HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl o
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Moments with captions: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
@@ -53,7 +53,7 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What the evaluator is mostly asked for."""
+    """The settings of the evaluator that have flags."""
 
     hard: int | None = option(None, "Disturbed captions of each kind a step; 0: in-batch negatives alone.", at_least=0)
 
@@ -89,7 +89,7 @@ class PredictOptions(shared.PredictOptions):
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     stores: Sequence[Features]
@@ -102,7 +102,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The scores of one moment: of the captions to choose from, and of wrong ones beside them."""
+    """The scores of one moment: of the captions to choose from, and of wrong ones."""
 
     query: Query
     captions: tuple[JsonObject, ...]  # {"text", …}
@@ -313,7 +313,7 @@ def shown_by(stores: Sequence[Features], config: Config, rate: float | None, not
 
 
 def with_words(queries: Mapping[Id, Query], notes: Notes) -> dict[Id, Query]:
-    """Those that say something; the others are counted."""
+    """The moments whose caption has words; the others are counted."""
     worded = {}
     for id, query in queries.items():
         if query.text and any(c.isalnum() for c in query.text):

@@ -32,7 +32,7 @@ CAPTIONS = ("METEOR", "SODA_c")  # of PDVC's evaluator
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Annotations: a file, or a folder of splits.")
     features: Path = option(MUST, ".npy folder, .h5 or .safetensors; several stores, joined, as a,b.")
@@ -49,7 +49,7 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What PDVC is mostly asked for."""
+    """The settings of PDVC that have flags."""
 
     matcher: str | None = option(None, "PDVC: how queries are matched to steps: hungarian, ordered, soft, marginal.")
     captioner: Literal["standard", "light", "none"] | None = option(None, "PDVC: which captioner.")
@@ -57,7 +57,7 @@ class Shape(shared.Changes):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(shared.PredictOptions):
-    """What a trained model predicts, and from what."""
+    """Options of prediction."""
 
     videos: tuple[Path, ...] = option((), "Raw videos; features are extracted like the run's.", argument=True)
     features: Path | None = option(
@@ -82,7 +82,7 @@ class PredictOptions(shared.PredictOptions):
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     features: Features
@@ -279,7 +279,7 @@ def warn_simulated(features: Features, notes: Notes) -> None:
 
 
 def words_of(source: Source) -> tuple[str, ...]:
-    """The words that captions are told in."""
+    """The vocabulary of the captions."""
     from fabula.learn.words import Vocabulary
 
     corpora = [source.train]

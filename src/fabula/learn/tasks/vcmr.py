@@ -57,7 +57,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by t
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Queries: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
@@ -74,7 +74,7 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What retrievers are mostly asked for."""
+    """The settings of retrievers that have flags."""
 
     protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program.")
 
@@ -87,7 +87,7 @@ class Shape(shared.Changes):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(shared.PredictOptions):
-    """What a trained model is asked, and where it looks."""
+    """Options of prediction."""
 
     features: tuple[str, ...] = same_as(TrainOptions, "features")
     data: Path = option(MUST, "Queries; a folder of splits.")
@@ -129,7 +129,7 @@ class PredictOptions(shared.PredictOptions):
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     stores: Sequence[Features]
@@ -142,7 +142,7 @@ class Source:
 
 @dataclass(frozen=True)
 class MomentPredictions:
-    """Predictions, ready to be written and scored."""
+    """Predicted moments, which can be written and scored."""
 
     answers: list[Answer]
     queries: Mapping[Id, Query]
@@ -327,7 +327,7 @@ class Task(base.Task):
     def predict_in_parts(
         self, path: Path, data: CorpusQueries | Highlights, options: PredictOptions, notes: Notes, watch: Progress
     ) -> PartedPredictions | None:
-        """Part by part in a folder, where the options name one."""
+        """Predict in parts, if the options name a folder for them."""
         if options.work is None:
             return None
         from fabula.learn.retrieval.data import durations_of
@@ -358,7 +358,7 @@ class Task(base.Task):
 
 
 def granularity_of(about: JsonObject, name: str, chosen: Granularity | None, flag: str, notes: Notes) -> Granularity:
-    """Which captions of VERIFIED are read: those that the run was made for, under this name; others are noted."""
+    """Which captions of VERIFIED are read: those that the run was trained for; others get a note."""
     run = about.get(name)
     known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say
     if chosen is not None and known is not None and chosen != known:
@@ -383,7 +383,7 @@ def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
 
 
 def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
-    """How features were made, as far as their stores say; of several stores one by one."""
+    """The recipe of the features, if the stores have one; of several stores one by one."""
     recipes = [getattr(store, "recipe", None) for store in stores]
     if len(recipes) == 1 or not any(recipes):
         return recipes[0]
@@ -391,7 +391,7 @@ def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
 
 
 def readers_of(source: Source, config: Any) -> tuple[Clips, Words]:
-    """Clips and words as a model reads them, to be learnt."""
+    """Clips and words for training."""
     from fabula.learn.retrieval.data import Clips, Words
 
     clips = Clips(source.stores, config, source.options.rate)
@@ -500,7 +500,7 @@ def only_shown(
 
 
 def words_of(queries: Mapping[Id, Query]) -> tuple[str, ...]:
-    """The words of the training queries, by how often they stand there; 0 begins, 1 pads, the last is any other."""
+    """The words of the training queries by frequency; 0 begins, 1 pads, the last is any other."""
     from collections import Counter
 
     from fabula.learn.retrieval.data import split_words

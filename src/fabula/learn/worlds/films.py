@@ -172,7 +172,7 @@ def make_scene(
 
 
 def features_of(film: Film, k: int) -> dict[str, Floats]:
-    """What is seen of clip k: frame [n, C], action [m, C], face [j, C], box [j, 5] (x1, y1, x2, y2, video frame)."""
+    """The features of clip k: frame [n, C], action [m, C], face [j, C], box [j, 5] (x1, y1, x2, y2, video frame)."""
     r, scene = film.recipe, film.scenes[k]
     rng = np.random.default_rng(digest(r.seed, film.name, k))
     scene_features = vector_of(scene.place, r.frame_dim) + (vector_of(scene.thing, r.frame_dim) if scene.thing else 0)
