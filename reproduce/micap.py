@@ -26,9 +26,9 @@ from fabula.diagnosis.stress import stress as stress_metrics
 from fabula.learn import checkpoint
 from fabula.learn.identity.attention import share_streams
 from fabula.learn.identity.clips import Streams, Videosets, read_sets_of
-from fabula.learn.identity.windows import tell_sets
+from fabula.learn.identity.windows import answer_sets
 from fabula.learn.identity.wordpiece import mask_people
-from fabula.learn.tasks.micap import Told, overwrite_people, rename, score_blanks, score_captions
+from fabula.learn.tasks.micap import SetAnswer, overwrite_people, rename, score_blanks, score_captions
 from fabula.learn.worlds.films import Recipe, write_world
 
 HERE = Path(__file__).resolve().parent.parent
@@ -99,12 +99,12 @@ def test(out: Path, world: Path, task: str) -> dict[str, float]:
     if task != "caption":
         model: Any = load(out / ("best-class.safetensors" if task == "joint" else "best.safetensors"))
         data = Videosets(truth, Streams(world), model.config, "fitb")
-        filled = [Told(*one) for one in tell_sets(model, data, range(len(data)), 40)]
+        filled = [SetAnswer(*one) for one in answer_sets(model, data, range(len(data)), 40)]
         scores |= score_blanks(filled, truth)
     if task != "fitb":
         model = load(out / "best-CIDEr.safetensors")
         data = Videosets(truth, Streams(world), model.config, "caption")
-        told = {name: captions or () for name, _, captions in tell_sets(model, data, range(len(data)), 40)}
+        told = {name: captions or () for name, _, captions in answer_sets(model, data, range(len(data)), 40)}
         for people, sign in (("model", ""), ("same", "same id "), ("different", "all different ids ")):
             made = {name: overwrite_people(captions, people) for name, captions in told.items()}
             scores |= {f"{sign}{k}": v for k, v in score_captions(made, truth, METRICS).items()}
@@ -121,7 +121,7 @@ def trivial(world: Path) -> dict[str, dict[str, float]]:
     truth = read_sets_of(world, "test", Notes())
     blanks = {name: tuple("P1" for row in mask_people(one.captions or ()) for _ in row) for name, one in truth.items()}
     return {
-        people: score_blanks([Told(name, rename(ids, people)) for name, ids in blanks.items()], truth)
+        people: score_blanks([SetAnswer(name, rename(ids, people)) for name, ids in blanks.items()], truth)
         for people in ("same", "different")
     }
 

@@ -24,7 +24,7 @@ from fabula.learn import checkpoint
 from fabula.learn.identity.clips import Streams, Videosets
 from fabula.learn.identity.windows import fill_long, people_of
 from fabula.learn.identity.wordpiece import WHO
-from fabula.learn.tasks.micap import Told, score_blanks
+from fabula.learn.tasks.micap import SetAnswer, score_blanks
 from fabula.learn.worlds.films import Recipe, make_films, write_world
 
 HERE = Path(__file__).resolve().parent.parent
@@ -75,7 +75,7 @@ def measure(model: Any, clips: int, seed: int, films: int) -> dict[str, dict[str
             began = time.process_time()
             filled = {name: fill(model, data, name) for name in sets}
             seconds = (time.process_time() - began) / (films * clips)
-            scores = score_blanks([Told(name, ids) for name, ids in filled.items()], sets)
+            scores = score_blanks([SetAnswer(name, ids) for name, ids in filled.items()], sets)
             pairs = mean(pairwise_f(blanks_of(sets[name]), filled[name]) for name in sets)
             made[way] = {**scores, "pairwise F": pairs, "people": mean(len(set(x)) for x in filled.values()),
                          "ms a clip": 1000 * seconds}  # fmt: skip

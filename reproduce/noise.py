@@ -34,8 +34,8 @@ from fabula.learn.noise.calibrate import BINNING, CaptionCalibration, fit
 from fabula.learn.options import Run
 from fabula.learn.retrieval.data import read_moments
 from fabula.learn.retrieval.simulate import Captions, Recipe, simulate_moments
-from fabula.learn.run import ask
 from fabula.learn.run import fit as train
+from fabula.learn.run import predict
 from fabula.learn.tasks.noise import PredictOptions, Task, TrainOptions
 from fabula.report.drawing.charts import draw_reliability
 from fabula.stats.calibration import expected_calibration_error
@@ -124,7 +124,7 @@ def train_one(args: argparse.Namespace, variant: str, seed: int) -> None:
     train(task, options, again, VARIANTS[variant], {**LOOP, "epochs": args.epochs, "seed": 777 + seed})
 
     def judge(file: Path) -> Any:
-        return ask(task, run, PredictOptions(data=file, features=store, disturbed=3, batch_size=64))
+        return predict(task, run, PredictOptions(data=file, features=store, disturbed=3, batch_size=64))
 
     held, test = judge(data / "charades_fig_held.jsonl"), judge(data / "charades_fig_test.jsonl")
     other = judge(exchange(data / "charades_fig_test.jsonl", args.out / f"exchanged-{variant}-{seed}.jsonl"))

@@ -36,7 +36,7 @@ from fabula.io.files import read_lines
 from fabula.learn.options import Run
 from fabula.learn.retrieval.data import read_moments
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments
-from fabula.learn.run import ask, fit
+from fabula.learn.run import fit, predict
 from fabula.learn.tasks.vcmr import PredictOptions, Task, TrainOptions
 
 HERE = Path(__file__).resolve().parent.parent
@@ -150,7 +150,7 @@ def train_one(args: argparse.Namespace, model: str, grain: str, seed: int) -> No
     result: dict[str, Any] = {}
     for test in GRAINS:
         asked = PredictOptions(data=data, features=(store,), split="test", granularity=test)
-        found = ask(task, run, asked)
+        found = predict(task, run, asked)
         result[test] = found.scores()
         result[f"{test}_hits"] = {str(a.id): hits_of(a, found.queries[a.id], found.names) for a in found.answers}
         for i, field in enumerate(HITS):

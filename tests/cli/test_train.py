@@ -64,7 +64,7 @@ def test_from_annotations_to_scores(tmp_path):
         invoke("predict", "pss", run, "--features", store, "-o", told)
     with pytest.raises(InputError, match="exists already"):
         invoke("simulate", REFS, "-o", store)
-    with pytest.raises(SpecError, match="say name=value"):
+    with pytest.raises(SpecError, match="write name=value"):
         invoke(*train, "--overwrite", "--set", "dropout")
     with pytest.raises(SpecError, match="no setting is called 'dropuot'; did you mean 'dropout'"):
         invoke(*train, "--overwrite", "--set", "dropuot=1")

@@ -180,13 +180,13 @@ def run_on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedDevice]:
     """`--device auto` is the pretended one."""
     from fabula.learn import run, train
     from fabula.learn.loop import processes
-    from fabula.learn.retrieval import spread
+    from fabula.learn.retrieval import parts
 
     with monkeypatch.context() as patch, PretendedDevice() as device:
-        for module in (processes, run, spread):
+        for module in (processes, run, parts):
             patch.setattr(module, "find_device", lambda name: DEVICE)
         patch.setattr(train, "make_fabric", make_fabric)
-        patch.setattr(spread, "HELD", spread.Held())  # a model that was opened before lies on the CPU
+        patch.setattr(parts, "OPEN_TOOLS", parts.OpenTools())  # a model that was opened before lies on the CPU
         patch.setattr(torch.cuda, "get_rng_state", lambda device: device and torch.get_rng_state())
         patch.setattr(torch.cuda, "set_rng_state", lambda state, device: torch.set_rng_state(state))
         patch.setattr(torch.backends.cudnn, "is_acceptable", lambda tensor: False)

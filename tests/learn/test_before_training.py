@@ -110,7 +110,7 @@ def test_a_rate_that_is_said_is_taken_and_noted(folder: Path, tmp_path: Path) ->
     assert any("features of 4 videos last longer or shorter than the annotation says" in line for line in said)
     write_rows(tmp_path / "train.jsonl", rows_of(duration=None))
     said = train(folder, tmp_path / "c", data=tmp_path / "train.jsonl")
-    assert any("does not say its rate, nor the queries how long videos are" in line for line in said)
+    assert any("has no rate, and the queries have no durations" in line for line in said)
 
 
 def test_the_rate_to_give() -> None:
@@ -195,7 +195,7 @@ def test_missing_and_shared_validation_data_are_said(folder: Path, tmp_path: Pat
     said = train(folder, tmp_path / "a", validate_steps=1)
     assert any("no validation data" in line and line.endswith("; --validate-steps has no effect") for line in said)
     said = train(folder, tmp_path / "b", val=folder / "train.jsonl")
-    assert "all 4 validation entries are trained on, too: scores on them are too good" in said
+    assert "all 4 validation entries are also training entries: their scores are too high" in said
     assert not any("no validation data" in line for line in said)
 
 

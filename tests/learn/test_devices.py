@@ -133,7 +133,7 @@ def ask(world: World, task: str, out: Path) -> None:
     kinds = json.loads((out / "config.json").read_text())["config"].get("task", "")
     for kind in {"": ("",), "joint": ("fitb", "caption")}.get(kinds, (kinds,)):
         options = Task.Predict(**world.asked, **({"task": kind} if kind else {}))
-        assert Task().count(run.ask(Task(), out, options))
+        assert Task().count(run.predict(Task(), out, options))
 
 
 def fit_in_two(monkeypatch: pytest.MonkeyPatch, *given: Any, **more: Any) -> dict[str, float]:
@@ -273,7 +273,7 @@ def test_other_questions_on_a_pretended_gpu(worlds, never_stopped, tmp_path, mon
             more = {**form, "work": folder} if "work" in form else form
             options = Task.Predict(**worlds["vcmr"].asked, device="cpu", **more)
             with run_on_device(monkeypatch) if device == "gpu" else nullcontext():
-                found = run.ask(Task(), never_stopped("vcmr", name), options)
+                found = run.predict(Task(), never_stopped("vcmr", name), options)
                 Task().write(found, tmp_path / f"{device}.json")
             answers.append(round_numbers((tmp_path / f"{device}.json").read_text()))
         assert answers[0] == answers[1]
@@ -299,7 +299,7 @@ def test_a_finder_on_a_pretended_gpu(worlds, never_stopped):
 def test_a_model_is_looked_into_on_a_pretended_gpu(worlds, never_stopped, monkeypatch):
     Task = tasks.room.get("micap")
     with run_on_device(monkeypatch):
-        assert run.look_into(Task(), never_stopped("micap", "micap"), Task.Analyse(**worlds["micap"].asked)).figures
+        assert run.analyse(Task(), never_stopped("micap", "micap"), Task.Analyse(**worlds["micap"].asked)).figures
 
 
 @pytest.mark.parametrize("compiled", [True, False])

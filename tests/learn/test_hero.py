@@ -22,7 +22,7 @@ from fabula.learn.models import hero  # noqa: E402
 from fabula.learn.models.hero import Config, Model, rank_all, rank_one  # noqa: E402
 from fabula.learn.retrieval.contract import Batch, Negatives, pad_rows  # noqa: E402
 from fabula.learn.retrieval.data import label_spans  # noqa: E402
-from fabula.learn.retrieval.decode import Decoding, Found  # noqa: E402
+from fabula.learn.retrieval.decode import Decoding, RankedMoments  # noqa: E402
 from fabula.learn.retrieval.search import Answers, Corpus, encode_corpus, search_corpus  # noqa: E402
 from tests.learn.model_vectors import cases, numbers, tensors  # noqa: E402
 
@@ -237,7 +237,7 @@ def searched(case: Path, run: str, **changes: Any) -> tuple[Model, Corpus, Any, 
     return model, corpus, queries, answers
 
 
-def same(found: Found, q: int, theirs: list[list[float]]) -> None:
+def same(found: RankedMoments, q: int, theirs: list[list[float]]) -> None:
     there = found.score[q] > 0
     rows = zip(found.video[q][there].tolist(), found.span[q][there].tolist(), strict=True)
     assert [[v, *s] for v, s in rows] == [r[:3] for r in theirs]

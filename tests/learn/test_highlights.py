@@ -18,15 +18,14 @@ from fabula.core.moments import Query, Saliency  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.moments import read_queries  # noqa: E402
 from fabula.learn.models.qd_detr import Config, Model  # noqa: E402
-from fabula.learn.retrieval.data import Words  # noqa: E402
+from fabula.learn.retrieval.answers import Answer, write_answers  # noqa: E402
+from fabula.learn.retrieval.data import Clips, Words  # noqa: E402
 from fabula.learn.retrieval.highlights import (  # noqa: E402
     Highlights,
     draw_pairs,
     find_highlights,
     mark_clips,
-    open_clips,
     place_windows,
-    write_highlights,
 )
 from fabula.learn.retrieval.npz import NpzFeatures, open_store  # noqa: E402
 from fabula.match.nms import nms  # noqa: E402
@@ -63,7 +62,7 @@ CONFIG = Config.tiny(feature_dim=8, query_dim=4, hidden=16, heads=2, feedforward
 
 def open_all(folder: Path, config: Config = CONFIG, learn: bool = True) -> tuple[dict[Any, Query], Highlights, Notes]:
     queries, notes = read_queries([folder / "val.jsonl"], Notes()), Notes()
-    clips = open_clips([folder / "slowfast", folder / "clip"], config)
+    clips = Clips([open_store(folder / "slowfast"), open_store(folder / "clip")], config)
     words = Words(config, open_store(folder / "text"))
     return queries, Highlights(queries.values(), clips, words, learn, notes), notes
 
@@ -92,7 +91,8 @@ def test_a_submission_is_scored(published: Path) -> None:
     rankings = list(find_highlights(Model(CONFIG), data, batch_size=1))
     together = list(find_highlights(Model(CONFIG), data, batch_size=9))
     assert len(rankings) == len(together) == 2
-    write_highlights(published / "preds.jsonl", rankings, queries)
+    answers = [Answer(r.id, svmr=r) for r in rankings]
+    write_answers(published / "preds.jsonl", "qvhighlights", answers, queries, data.names)
     first = json.loads((published / "preds.jsonl").read_text().splitlines()[0])
     assert list(first) == ["qid", "query", "vid", "pred_relevant_windows", "pred_saliency_scores"]
     assert first["qid"] == 7 and first["vid"] == "kite_0.0_10.0" and len(first["pred_saliency_scores"]) == 5
@@ -120,13 +120,13 @@ def test_trained_asked_and_scored_as_a_task(published: Path) -> None:
     asked = PredictOptions(
         data=published / "val.jsonl", features=stores, words=published / "text", form="qvhighlights", set_="nms=0.7"
     )
-    found = run.ask(Task(), published / "run", asked)
+    found = run.predict(Task(), published / "run", asked)
     Task().write(found, published / "preds.jsonl")
     result = fabula.score(published / "preds.jsonl", published / "val.jsonl", task="highlights")
     assert "HL_mAP" in {name.partition("(")[0] for name in result.metrics}
     wrong = PredictOptions(data=published / "val.jsonl", features=stores[:1], words=published / "text")
     with pytest.raises(InputError, match="5 channels; the model takes 8"):
-        run.ask(Task(), published / "run", wrong)
+        run.predict(Task(), published / "run", wrong)
 
 
 def test_what_features_do_not_show_is_told(published: Path) -> None:
@@ -160,7 +160,7 @@ def test_damaged_and_missing_archives_cost_one_line(published: Path) -> None:
     for name in ("kite_0.0_10.0", "other", "pickled"):
         (published / "clip" / f"{name}.npz").unlink()
     with pytest.raises(InputError, match="8 channels; the model takes 9"):
-        open_clips([published / "slowfast", published / "clip"], Config.tiny(feature_dim=9))
+        Clips([open_store(published / "slowfast"), open_store(published / "clip")], Config.tiny(feature_dim=9))
 
 
 # -- labels on paper --------------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_places_that_are_none():
     assert place_of(good, Path("x")) == Place(epoch=1, sums={"loss": 2.0})
     for name in good:
         for wrong in ["x", -1, [], True, 10**400]:
-            with pytest.raises(InputError, match="does not say where training stood"):
+            with pytest.raises(InputError, match="has no training state"):
                 place_of({**good, name: wrong}, Path("x"))
         with pytest.raises(InputError):
             place_of({n: v for n, v in good.items() if n != name}, Path("x"))

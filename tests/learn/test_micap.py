@@ -90,9 +90,9 @@ def test_streams_of_the_two_passes(batch: Batch) -> None:
 
 def test_captions_are_told_without_text(batch: Batch) -> None:
     model = made()
-    said, loss = model.tell(batch), model.loss(batch, "caption")["loss"]
+    said, loss = model.generate(batch), model.loss(batch, "caption")["loss"]
     batch.text += 7
-    assert model.tell(batch) == said and torch.equal(model.loss(batch, "caption")["loss"], loss)
+    assert model.generate(batch) == said and torch.equal(model.loss(batch, "caption")["loss"], loss)
 
 
 def test_blanks_are_filled_without_seeing_the_truth(batch: Batch) -> None:
@@ -140,17 +140,17 @@ def test_padding_says_nothing() -> None:
     sets = [videoset("a", 3), videoset("b", 2, seed=5)]
     short, full = collate(sets, SMALL), collate(sets, SMALL, full=True)
     assert short.face.shape[1] < full.face.shape[1]
-    assert model.fill(short) == model.fill(full) and model.tell(short) == model.tell(full)
+    assert model.fill(short) == model.fill(full) and model.generate(short) == model.generate(full)
     for part in model.passes:
         torch.testing.assert_close(model.loss(short, part)["loss"], model.loss(full, part)["loss"])
-    alone = [model.tell(collate([one], SMALL))[0] for one in sets]
-    assert alone == model.tell(short)
+    alone = [model.generate(collate([one], SMALL))[0] for one in sets]
+    assert alone == model.generate(short)
 
 
 def test_telling_with_kept_keys_is_telling_anew(batch: Batch) -> None:
     model = made()
     memory = model.encode(batch, "caption")
-    for b, row in enumerate(model.tell(batch)):
+    for b, row in enumerate(model.generate(batch)):
         tokens = torch.tensor(row)[None]
         clip = (tokens == SMALL.sep).cumsum(1)
         one = micap.Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
@@ -177,9 +177,9 @@ def test_beams_find_what_enumeration_finds() -> None:
     whole = [r for r in rows if r[-1] == config.end and config.end not in r[:-1]]
     whole = [r for r in whole if 3 not in r or r.index(3) == len(r) - 2]
     with torch.no_grad():
-        assert model.tell(some)[0] == max(whole, key=score)
-        greedy = made(replace(config, beam=1)).tell(some)[0]
-        one = made(replace(config, beam=2, length_power=0.0)).tell(some)[0]
+        assert model.generate(some)[0] == max(whole, key=score)
+        greedy = made(replace(config, beam=1)).generate(some)[0]
+        one = made(replace(config, beam=2, length_power=0.0)).generate(some)[0]
     assert greedy[0] == one[0] == config.start
 
 
@@ -187,14 +187,14 @@ def test_beams_find_what_enumeration_finds() -> None:
 def test_a_captionset_goes_on_as_it_began(batch: Batch, beam: int) -> None:
     """What is given stands; begun as it would be said anyway, the rest is the same."""
     model = made(replace(SMALL, beam=beam))
-    said = model.tell(batch)
-    again = model.tell(batch, [row[: 1 + len(row) // 2] for row in said])
+    said = model.generate(batch)
+    again = model.generate(batch, [row[: 1 + len(row) // 2] for row in said])
     for row, whole in zip(again, said, strict=True):
         assert row == whole if beam == 1 else row[: len(whole) // 2] == whole[: len(whole) // 2]
     n = min(map(len, said)) - 1  # begun alike long, they are read at once
-    assert model.tell(batch, [row[:n] for row in said]) == said or beam > 1
+    assert model.generate(batch, [row[:n] for row in said]) == said or beam > 1
     other = [(model.config.start, 7, model.config.sep)] * len(said)
-    assert all(row[:3] == other[0] for row in model.tell(batch, other))
+    assert all(row[:3] == other[0] for row in model.generate(batch, other))
 
 
 def test_configurations_of_the_tables(batch: Batch) -> None:
@@ -208,7 +208,7 @@ def test_configurations_of_the_tables(batch: Batch) -> None:
         sum(model.loss(b, part)["loss"] for part in model.passes).backward()
         assert all(p.grad is not None for p in model.parameters()), changes  # nothing is built that nobody reads
         answer = model.predict(b)[0]
-        assert (answer.filled is not None, answer.said is not None) == (
+        assert (answer.filled is not None, answer.caption_tokens is not None) == (
             "fitb" in model.passes,
             "caption" in model.passes,
         )
@@ -246,7 +246,7 @@ def test_a_set_without_faces_frames_or_blanks() -> None:
     one = Videoset("x", (empty,), (SMALL.start, 5, SMALL.sep, SMALL.end))
     model = made()
     b = collate([one], SMALL)
-    assert model.fill(b) == [()] and model.tell(b)[0][0] == SMALL.start
+    assert model.fill(b) == [()] and model.generate(b)[0][0] == SMALL.start
     assert model.loss(b, "fitb")["loss"].item() == 0 and torch.isfinite(model.loss(b, "caption")["loss"])
     text = made(replace(SMALL, streams="text", task="fitb"))
     assert torch.isfinite(text.encode(collate([one], text.config), "fitb").x).all()

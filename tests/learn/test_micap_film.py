@@ -80,7 +80,7 @@ def test_what_cannot_be_told(run: Path, world: Path, tmp_path: Path) -> None:  #
         fabula.predict("micap", run)
     with pytest.raises(SpecError, match="--task fitb or --task caption"):
         fabula.predict("micap", run, data=world)
-    with pytest.raises(SpecError, match="no captions whose blanks"):
+    with pytest.raises(SpecError, match="no captions with blanks"):
         fabula.predict("micap", run, videos=film, task="fitb")
     with pytest.raises(SpecError, match="--page is for raw films"):
         fabula.predict("micap", run, data=world, task="fitb", page=tmp_path / "p.html")

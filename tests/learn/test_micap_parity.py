@@ -154,7 +154,7 @@ def test_blanks_are_filled_alike(case: Case, run: str) -> None:
 @pytest.mark.parametrize("run", ["joint", "fc"])
 def test_captions_are_told_alike(case: Case, run: str) -> None:
     model = case.model(run)
-    for row, want in zip(model.tell(case.batch(model)), case.expected[f"{run}.caption.greedy_tokens"], strict=True):
+    for row, want in zip(model.generate(case.batch(model)), case.expected[f"{run}.caption.greedy_tokens"], strict=True):
         assert [*row, *[0] * (len(want) - len(row))] == want.tolist()
 
 

@@ -23,11 +23,11 @@ from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
-from fabula.learn.identity.windows import Film, People, pair_off, tell_film, tell_sets  # noqa: E402
+from fabula.learn.identity.windows import Film, People, answer_sets, caption_film, pair_off  # noqa: E402
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
-from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
+from fabula.learn.tasks.micap import SetAnswer, overwrite_people, score_blanks, score_captions  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.media.stores.features import Features, write_features  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
@@ -127,7 +127,7 @@ def test_captions_to_tokens_and_back() -> None:
     assert pieces.decode(tokens, 3) == ["P1 opens the door.", "P2's man doesn't look, P1 smiles.", ""]
     hidden = pieces.encode(["[BLANK] opens the door.", "SOMEONE's man doesn't look, ___ smiles"])
     assert hidden == pieces.encode(said, blank=True)
-    with pytest.raises(InputError, match="12 people; the model knows 11"):
+    with pytest.raises(InputError, match="12 people; the model has room for 11"):
         pieces.encode([" ".join(f"P{k}" for k in range(1, 13))])
 
 
@@ -191,6 +191,37 @@ def test_predictions_are_scored(run: Path, world: Path, tmp_path: Path) -> None:
     told = ask(run, world, "caption", out=tmp_path / "told.jsonl")
     assert all(len(one.captions or ()) == 5 for one in told.values())
     fabula.score(tmp_path / "told.jsonl", world / "test.jsonl", task="identity", metrics="METEOR,CIDEr")
+
+
+def test_scores_in_memory_are_those_of_files(tmp_path: Path) -> None:
+    truth = {
+        "a": SetText(("P1 runs to the door.", "P2 waits for P1."), (("P1",), ("P2", "P1"))),
+        "b": SetText(("P1 sits.", "P1 reads a book."), (("P1",), ("P1",))),
+    }
+    filled = [SetAnswer("a", ("P1", "P2", "P2")), SetAnswer("b", ("P1", "P1"))]
+    captions = {"a": ("P1 walks.", "P2 waits for a man."), "b": ("P1 sits down.", "")}
+    lines = [{"id": id, "captions": s.captions, "blanks": s.blanks} for id, s in truth.items()]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    blanks = [{"id": "a", "blanks": [["P1"], ["P2", "P2"]]}, {"id": "b", "blanks": [["P1"], ["P1"]]}]
+    (tmp_path / "filled.jsonl").write_text("".join(json.dumps(line) + "\n" for line in blanks))
+    own = [{"id": id, "captions": texts} for id, texts in captions.items()]
+    (tmp_path / "captions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+    fitb = fabula.score(tmp_path / "filled.jsonl", tmp_path / "truth.jsonl", task="identity", metrics="FITB")["FITB"]
+    assert score_blanks(filled, truth) == {
+        name: fitb.values[name] for name in ("class", "instance", "same", "different")
+    }
+    assert 0 < fitb.values["class"] < 1
+    names = ("METEOR", "CIDEr")
+    scores = fabula.score(
+        tmp_path / "captions.jsonl", tmp_path / "truth.jsonl", task="identity", metrics=",".join(names)
+    )
+    assert score_captions(captions, truth, names) == {name: scores[name].value for name in names}
+
+
+def test_one_blank_a_set_is_scored_zero() -> None:
+    truth = {"a": SetText(("P1 runs.",), (("P1",),)), "b": SetText(("P1 sits.",), (("P1",),))}
+    zero = dict.fromkeys(("class", "instance", "same", "different"), 0.0)
+    assert score_blanks([SetAnswer("a", ("P1",)), SetAnswer("b", ("P1",))], truth) == zero
 
 
 def test_no_id_of_the_question_is_looked_at(run: Path, world: Path, tmp_path: Path) -> None:
@@ -299,7 +330,7 @@ def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
     long = SetText(tuple(s.caption for s in film.scenes), clips=tuple(film.clip(k) for k in range(len(film.scenes))))
     model, _ = checkpoint.load_model(run)
     data = Videosets({"film": long}, Streams(world), model.config, "both")
-    ((name, filled, told),) = tell_sets(model, data, [0])
+    ((name, filled, told),) = answer_sets(model, data, [0])
     blanks = sum(len(row) for row in mask_people(long.captions or ()))
     assert name == "film" and filled is not None and told is not None
     assert len(filled) == blanks and len(told) == len(film.scenes)
@@ -309,9 +340,9 @@ def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
         model.config,
         "both",
     )
-    ((_, first, _),) = tell_sets(model, short, [0])
+    ((_, first, _),) = answer_sets(model, short, [0])
     assert [filled.index(i) for i in filled[: len(first or ())]] == [(first or ()).index(i) for i in first or ()]
-    captions, people = tell_film(model, data, "film")
+    captions, people = caption_film(model, data, "film")
     named = {int(i[1:]) for caption in captions for i in ids(caption)}
     assert captions == told and named <= set(range(1, len(people.votes) + 1))
     trained = Videosets({"film": long}, Streams(world), model.config)
@@ -340,7 +371,7 @@ def test_captions_without_ids_and_clips_without_faces(run: Path, world: Path) ->
     model, _ = checkpoint.load_model(run)
     clips = next(iter(read_sets_of(world, "test", Notes()).values())).clips or ()
     data = Videosets({"a": SetText(("It rains.", "It snows."), clips=clips[:2])}, Streams(world), model.config, "both")
-    ((_, filled, told),) = tell_sets(model, data, [0])
+    ((_, filled, told),) = answer_sets(model, data, [0])
     assert filled == () and told is not None and len(told) == 2
 
 
@@ -361,7 +392,7 @@ def test_ten_thousand_faces(run: Path, tmp_path: Path) -> None:
         )
     data = Videosets({"a": SetText(("P1 runs.",), clips=("c",))}, Streams(tmp_path), config, "both")
     assert len(data[0].clips[0].face) == config.faces
-    assert tell_sets(model, data, [0])[0][1] is not None
+    assert answer_sets(model, data, [0])[0][1] is not None
     assert data.notes.lines() == [
         "1 captionsets have more than 40 faces in 5 clips, of which the first 40 are seen: 'a' (10,000)"
     ]
@@ -406,7 +437,7 @@ def test_more_people_than_the_model_knows(world: Path, tmp_path: Path) -> None:
     line = json.dumps({"id": "crowd", "captions": captions, "clips": clips})
     (tmp_path / "train.jsonl").write_text(f"{line}\n")
     told = {"data": tmp_path / "train.jsonl", "features": world, "tiny": True, "min_count": 1, "settings": FAST}
-    with pytest.raises(InputError, match="'crowd': captions name 12 people; the model knows 11"):
+    with pytest.raises(InputError, match="'crowd': captions name 12 people; the model has room for 11"):
         fabula.train("micap", out=tmp_path / "few", set_=SHAPE, **told)
     fabula.train("micap", out=tmp_path / "many", set_={**SHAPE, "people": 12}, **told)
 
@@ -474,7 +505,7 @@ import sys, torch
 torch.set_num_threads(1)
 from fabula.learn import checkpoint
 from fabula.learn.identity.clips import Streams, Videosets
-from fabula.learn.identity.windows import tell_sets
+from fabula.learn.identity.windows import answer_sets
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.worlds.films import Recipe, make_film
 film = make_film("sim-test-000", Recipe(train_films=1, val_films=1, test_films=1, clips=600))
@@ -482,7 +513,7 @@ n = int(sys.argv[3])
 one = SetText(tuple(s.caption for s in film.scenes[:n]), clips=tuple(film.clip(k) for k in range(n)))
 model, _ = checkpoint.load_model(sys.argv[1])
 data = Videosets({"film": one}, Streams(sys.argv[2]), model.config, "both")
-((_, filled, told),) = tell_sets(model, data, [0])
+((_, filled, told),) = answer_sets(model, data, [0])
 assert len(told) == n and len(filled) >= n
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))  # ours, not our parent's
 """

@@ -183,6 +183,13 @@ def test_pdvc_s_vocabulary(tmp_path):
             read_vocabulary(tmp_path / "v.json")
 
 
+@pytest.mark.parametrize("wrong", [{"1": "stir", "2": 5, "3": "UNK"}, {"1": 5, "2": "stir"}])
+def test_one_word_that_is_no_text_refuses_the_vocabulary(tmp_path, wrong):
+    (tmp_path / "v.json").write_text(json.dumps({"ix_to_word": wrong}))
+    with pytest.raises(InputError, match="not a vocabulary of PDVC"):
+        read_vocabulary(tmp_path / "v.json")
+
+
 def test_names():
     assert translate("transformer.decoder.layers.1.norm1.bias", PDVC) == "decoder.1.norm2.bias"
     assert (

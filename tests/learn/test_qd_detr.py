@@ -18,7 +18,7 @@ pytest.importorskip("safetensors", reason="training needs fabula[learn]")
 from fabula.core.errors import InputError  # noqa: E402
 from fabula.learn import official  # noqa: E402
 from fabula.learn.models import qd_detr  # noqa: E402
-from fabula.learn.models.qd_detr import Config, Found, HighlightBatch, Model, giou, to_box, to_span  # noqa: E402
+from fabula.learn.models.qd_detr import Config, DetectedWindows, HighlightBatch, Model, giou, to_box, to_span  # noqa: E402
 from tests.learn.model_vectors import cases, numbers, tensors  # noqa: E402
 
 CASES = cases("qddetr")
@@ -204,7 +204,7 @@ THREE = [[(0.1, 0.3), (0.5, 0.8)], [(0.2, 0.9)], [(0.0, 0.2), (0.3, 0.4), (0.7, 
 def test_saliency_losses_against_a_loop():
     batch, c = random_batch(THREE), TINY
     s, other = torch.randn(3, 8), torch.randn(3, 8)
-    losses = Model(c).saliency_losses(Found(s, s, s, other, torch.tensor([True, True, False])), batch)
+    losses = Model(c).saliency_losses(DetectedWindows(s, s, s, other, torch.tensor([True, True, False])), batch)
     rank = foreign = 0.0
     for b in range(3):
         n = int(batch.mask[b].sum())

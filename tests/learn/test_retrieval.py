@@ -32,7 +32,7 @@ from fabula.learn.retrieval.data import (  # noqa: E402
 )
 from fabula.learn.retrieval.decode import (  # noqa: E402
     Decoding,
-    Found,
+    RankedMoments,
     keep_best,
     rank_moments,
     score_spans,
@@ -80,10 +80,10 @@ def model_of(module: Any = xml, **changes: Any) -> Any:
 # -- decoding ---------------------------------------------------------------------------------------------------------
 
 
-def found_of(rows: list[tuple[float, ...]]) -> Found:
+def found_of(rows: list[tuple[float, ...]]) -> RankedMoments:
     """[start, end, score] or [video, start, end, score]"""
     t = torch.tensor([r if len(r) == 4 else (0, *r) for r in rows], dtype=torch.float64)[None]
-    return Found(t[..., 0].long(), t[..., 1:3], t[..., 3])
+    return RankedMoments(t[..., 0].long(), t[..., 1:3], t[..., 3])
 
 
 def test_nms_of_the_spec() -> None:
@@ -447,8 +447,8 @@ def test_clips_in_memory_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "KEPT", 3 * 10 * 4 * 4)
     for name in ("v0", "v1", "v2", "v0", "v3"):
         assert clips[name].tolist() == videos[name].tolist()
-    assert list(clips.kept) == ["v2", "v0", "v3"] and clips.size == data.KEPT
+    assert list(clips.cache) == ["v2", "v0", "v3"] and clips.size == data.KEPT
     monkeypatch.setattr(data, "get_worker_info", lambda: SimpleNamespace(num_workers=3))
-    assert clips["v4"].tolist() == videos["v4"].tolist() and list(clips.kept) == ["v4"]
+    assert clips["v4"].tolist() == videos["v4"].tolist() and list(clips.cache) == ["v4"]
     monkeypatch.setattr(data, "KEPT", 3)  # less than one video
-    assert clips["v5"].tolist() == videos["v5"].tolist() and not clips.kept and clips.size == 0
+    assert clips["v5"].tolist() == videos["v5"].tolist() and not clips.cache and clips.size == 0

@@ -251,6 +251,25 @@ def test_validation_by_steps_and_patience(train):
     assert train("patient", validate_steps=2, epochs=4, patience=2, best_by="first", lr=1e-12, resume=True)[0] == line
 
 
+def test_trackers_get_every_validation(train, monkeypatch):
+    logged = []
+
+    class Recorder:
+        def log(self, values, step):
+            logged.append((step, dict(values)))
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("fabula.learn.train.open_trackers", lambda *_: [Recorder()])
+    _, run = train("run", validate_steps=2, epochs=2)
+    rows = lines(run / "validations.csv")
+    sent = [(step, values) for step, values in logged if "val_near" in values]
+    assert [step for step, _ in sent] == [int(r["step"]) for r in rows] == [2, 4, 6, 8, 10]
+    assert [v["val_near"] for _, v in sent] == pytest.approx([float(r["val_near"]) for r in rows])
+    assert all(set(v) == {"val_near", "val_far", "val_first"} for _, v in sent)
+
+
 def test_several_bests(train):
     _, run = train("run", epochs=4)
     assert {f.name for f in run.glob("best*")} == {
@@ -438,9 +457,9 @@ def test_weights_that_do_not_fit(train, tmp_path):
         train("run", from_=first, from_part="encoder", set_={"hidden": 5})
     with pytest.raises(SpecError, match="has no such part; there are: whole, encoder"):
         train("run", from_=first, from_part="decoder")
-    with pytest.raises(SpecError, match="--from-part says nothing without --from"):
+    with pytest.raises(SpecError, match="--from-part has no effect without --from"):
         train("run", from_part="encoder")
     with pytest.raises(InputError, match="no such run or checkpoint"):
         train("run", from_=tmp_path / "nowhere")
-    with pytest.raises(SpecError, match="--from-words says nothing without --from"):
+    with pytest.raises(SpecError, match="--from-words has no effect without --from"):
         train("run", from_words=tmp_path / "words.json")

@@ -172,7 +172,7 @@ def test_two_processes(small, tmp_path):
         if name.endswith("in_proj_bias"):  # keys' bias shifts all scores of a softmax: no gradient but rounding, which
             both = [torch.cat([w.chunk(3)[0], w.chunk(3)[2]]) for w in both]  # Adam scales up to whole steps
         torch.testing.assert_close(*both, atol=2e-4, rtol=1e-3, msg=name)
-    with pytest.raises(InputError, match="made by 2 processes, now there are 1"):
+    with pytest.raises(InputError, match="the run used 2 processes, now there are 1"):
         train(
             task_of(small), tmp_path / "two",
             {**SMALL, "matcher": "hungarian", "captioner": "none", "dropout": 0.0, "caption_dropout": 0.0},

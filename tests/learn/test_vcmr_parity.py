@@ -6,6 +6,7 @@ Every case that lies there is checked, with all its sizes read from it. Toleranc
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate  # noqa: 
 from fabula.learn.models import reloclnet, xml  # noqa: E402
 from fabula.learn.options import Settings  # noqa: E402
 from fabula.learn.retrieval.contract import Batch, Negatives, Queries, best_clip  # noqa: E402
-from fabula.learn.retrieval.decode import Decoding, Found  # noqa: E402
+from fabula.learn.retrieval.decode import Decoding, RankedMoments  # noqa: E402
 from fabula.learn.retrieval.search import Answers, Corpus, encode_corpus, search_corpus  # noqa: E402
 
 KINDS = {"xml": (xml, ""), "reloclnet": (reloclnet, "video_only_")}
@@ -70,7 +71,7 @@ class Case:
         return load_file(self.folder / f"{self.prefix}{name}.safetensors")
 
     def rename(self, name: str) -> str:
-        return xml.rename_published(name, self.module.OFFICIAL)
+        return next(re.sub(theirs, ours, name) for theirs, ours in self.module.OFFICIAL if re.fullmatch(theirs, name))
 
     def losses(self) -> Any:
         told = self.json("losses")
@@ -246,7 +247,7 @@ def searched(case: Case, run: str, **changes: Any) -> tuple[Corpus, Queries, Ans
     return corpus, queries, answers, t
 
 
-def rows_of(found: Found, q: int) -> list[list[float]]:
+def rows_of(found: RankedMoments, q: int) -> list[list[float]]:
     there = found.score[q] > 0
     video, span, score = found.video[q][there], found.span[q][there], found.score[q][there]
     return [[1000 + 7 * int(v), *s, float(w)] for v, s, w in zip(video, span.tolist(), score, strict=True)]

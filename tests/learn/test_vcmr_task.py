@@ -18,8 +18,8 @@ from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.models import hero, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.answers import score_answers  # noqa: E402
-from fabula.learn.retrieval.asked import Asked, answer_asked  # noqa: E402
 from fabula.learn.retrieval.data import Clips, Moments, Words, read_moments  # noqa: E402
+from fabula.learn.retrieval.queries import CorpusQueries, answer_queries  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
 from fabula.learn.tasks.vcmr import words_of  # noqa: E402
 from fabula.media.stores.features import Features, write_features  # noqa: E402
@@ -184,8 +184,8 @@ def overfit(folder: Path, module: Any, steps: int) -> dict[str, float]:
         optimizer.zero_grad()
         model.loss(batch)["loss"].backward()
         optimizer.step()
-    asked = Asked(queries, clips, words)
-    return score_answers(answer_asked(model, asked, range(len(asked))), queries, asked.names)
+    asked = CorpusQueries(queries, clips, words)
+    return score_answers(answer_queries(model, asked, range(len(asked))), queries, asked.names)
 
 
 @pytest.mark.experiment

@@ -29,7 +29,11 @@ DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser n
 
 def run(request: Request) -> Result:
     notes = Notes()
-    found = gather(request, notes)
+    return score_gathered(request, gather(request, notes), notes)
+
+
+def score_gathered(request: Request, found: Gathered, notes: Notes) -> Result:
+    """The scores of sets that are read and joined; training calls it with sets in memory."""
     scored = [s for s in found.sets if s.blanks >= 2]
     captioned = [s for s in found.sets if s.reference is not None]
     said = any(s.candidate is not None or not s.clips for s in captioned)  # no prediction at all is an empty one

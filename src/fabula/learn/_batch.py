@@ -30,11 +30,11 @@ def lengths(mask: Mask, cost: Tensor) -> tuple[Tensor, Tensor]:
     if not isinstance(mask, tuple) or len(mask) != 2:
         raise MatrixError("mask is a pair (queries, targets) of lengths [B] or booleans [B, N], [B, M]")
     sides = []
-    for what, given, size in (("queries", mask[0], N), ("targets", mask[1], M)):
-        if given is None:
+    for what, length_or_mask, size in (("queries", mask[0], N), ("targets", mask[1], M)):
+        if length_or_mask is None:
             sides.append(torch.full((B,), size, dtype=torch.int64, device=cost.device))
             continue
-        side = torch.as_tensor(given, device=cost.device)
+        side = torch.as_tensor(length_or_mask, device=cost.device)
         if side.dtype == torch.bool:
             if side.shape != (B, size):
                 raise MatrixError(
@@ -49,7 +49,7 @@ def lengths(mask: Mask, cost: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check(cost: Tensor, n: Tensor, m: Tensor) -> None:
-    """Every real cost is finite and every length fits, or an error that says which item and cell is at fault."""
+    """Check that every real cost is finite and every length fits; an error names the item and the cell."""
     B, N, M = cost.shape
     for what, side, size in (("queries", n, N), ("targets", m, M)):
         for b in torch.nonzero((side < 0) | (side > size))[:1, 0].tolist():
@@ -123,8 +123,8 @@ def ordered_batch(cost: Tensor, n: Tensor, m: Tensor) -> tuple[Integers, Integer
         i, j = np.empty((2, B, min(N, M)), dtype=np.int64)
         counts = np.empty(B, dtype=np.int64)
         native.ordered_batch(C, rows, columns, i, j, counts, torch.get_num_threads())
-        found = np.arange(min(N, M)) < counts[:, None]  # [B, min(N, M)]
-        return i[found], j[found], counts
+        matched = np.arange(min(N, M)) < counts[:, None]  # [B, min(N, M)]
+        return i[matched], j[matched], counts
     pairs = [ordered_python(-C[b, : rows[b], : columns[b]].astype(np.float64))[1] for b in range(len(C))]
     flat = np.array([pair for item in pairs for pair in item], dtype=np.int64).reshape(-1, 2)
     return flat[:, 0], flat[:, 1], np.array([len(item) for item in pairs], dtype=np.int64)

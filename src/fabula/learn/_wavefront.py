@@ -129,7 +129,7 @@ def seeds(like: Tensor, n: Tensor, m: Tensor) -> Tensor:
 
 
 def value_and_flow(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
-    """S[n][m] of each item [B], and its gradient or expected alignment [B, N, M] (zeros if only the value is asked)."""
+    """S[n][m] of each item [B], and its gradient or expected alignment [B, N, M] (zeros for the value only)."""
     B, N, M = cost.shape
     if N == 0 or M == 0:
         return cost.new_zeros(B), torch.zeros_like(cost)

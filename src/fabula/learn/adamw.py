@@ -7,10 +7,13 @@ m ← β1 m + (1 − β1) g,   v ← β2 v + (1 − β2) g²
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
+
+if TYPE_CHECKING:
+    from torch.optim.optimizer import ParamsT
 
 
 class BertAdamW(torch.optim.Optimizer):
@@ -18,7 +21,7 @@ class BertAdamW(torch.optim.Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-6,

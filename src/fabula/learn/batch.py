@@ -58,9 +58,9 @@ def answer_units(
     """`model.predict` of these units of a data set, one answer each."""
     units = list(units)
     device = next(model.parameters()).device
-    told: list[Any] = []
+    answers: list[Any] = []
     for i in range(0, len(units), batch_size):
         batch = data.collate([data[k] for k in units[i : i + batch_size]]).to(device)
-        told += model.predict(batch)  # type: ignore[operator]
-        watch("predicting", len(told), len(units))
-    return told
+        answers += model.predict(batch)  # type: ignore[operator]
+        watch("predicting", len(answers), len(units))
+    return answers

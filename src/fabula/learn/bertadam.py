@@ -9,12 +9,14 @@ Its own schedule counts steps from 0: with a warm-up the first learning rate is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fabula.learn.adamw import BertAdamW
+
+if TYPE_CHECKING:
+    from torch.optim.optimizer import ParamsT
 
 
 class BertAdam(BertAdamW):
@@ -22,7 +24,7 @@ class BertAdam(BertAdamW):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-6,

@@ -28,6 +28,7 @@ from fabula.core.memory import available
 from fabula.io.files import check_path, parse_json, write_bytes
 from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
+from fabula.learn.options import JsonObject
 from fabula.media.stores.kinds import NONSENSE, summarize
 
 FORMAT = 1
@@ -35,42 +36,50 @@ PICKLES = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code sav
 AGAIN = "name another checkpoint of a run; this one is damaged, or no file of fabula train"
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
+def write(path: Path, tensors: Mapping[str, Tensor], header: JsonObject) -> None:
     """The file appears under its name when it is whole."""
-    kept = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    told = json.loads(json.dumps({**header, "digests": {part: digest(kept, part) for part in PARTS}}))
-    told["seal"] = seal_of(told)
-    write_bytes(path, [save(kept, metadata={"fabula": json.dumps(told)})])
+    cpu_tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    sealed = json.loads(json.dumps({**header, "digests": {part: digest(cpu_tensors, part) for part in PARTS}}))
+    sealed["seal"] = seal_of(sealed)
+    write_bytes(path, [save(cpu_tensors, metadata={"fabula": json.dumps(sealed)})])
 
 
 PARTS = ("model.", "")  # the weights, which predicting reads alone; everything else
 
 
 def digest(tensors: Mapping[str, Tensor], part: str) -> str:
-    """Of the tensors whose names begin so; "" stands for those that are no weights."""
-    made = hashlib.blake2b(digest_size=16)
+    """The digest of the tensors with this prefix; "" means those that are not weights."""
+    hasher = hashlib.blake2b(digest_size=16)
     for name in sorted(n for n in tensors if n.startswith("model.") == bool(part)):
         t = tensors[name].contiguous()
-        made.update(f"{name} {t.dtype} {tuple(t.shape)}\0".encode())
-        made.update(t.reshape(-1).view(torch.uint8).numpy().data if t.numel() else b"")
-    return made.hexdigest()
+        hasher.update(f"{name} {t.dtype} {tuple(t.shape)}\0".encode())
+        hasher.update(t.reshape(-1).view(torch.uint8).numpy().data if t.numel() else b"")
+    return hasher.hexdigest()
 
 
-def seal_of(header: Mapping[str, Any]) -> str:
-    told = json.dumps({n: v for n, v in header.items() if n != "seal"}, sort_keys=True)
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+def metadata_of(header: JsonObject) -> JsonObject:
+    """What the run's task wrote about its data; {} for weights that no run of ours wrote."""
+    about = header.get("about")
+    return about if isinstance(about, dict) else {}
+
+
+def seal_of(header: JsonObject) -> str:
+    text = json.dumps({n: v for n, v in header.items() if n != "seal"}, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and header. A folder of a run stands for its best checkpoint, or else its last.
+    """Read tensors and header. The folder of a run means its best checkpoint, or else its last.
 
-    Neither is believed before it is checked: sizes before memory is taken, the seal and the digests where there are
-    some, every number for being finite.
+    Both are checked: sizes before memory is allocated, the seal and the digests if the file has them, and that
+    every number is finite.
     """
     path = find_checkpoint(check_path(path))
     if not path.is_file():
-        seen = "no such run or checkpoint: nothing is there"
-        raise InputError(seen, file=path, hint="name a run's folder, or a .safetensors of one; fabula train makes them")
+        problem = "no such run or checkpoint: nothing is there"
+        raise InputError(
+            problem, file=path, hint="name a run's folder, or a .safetensors of one; fabula train makes them"
+        )
     try:
         file: Any
         with safe_open(path, "pt") as file:
@@ -78,28 +87,28 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
             names = [n for n in file.keys() if not weights_only or n.startswith("model.")]  # noqa: SIM118
             need, free = path.stat().st_size, available()
             if need > free:
-                seen = f"{need / 1e9:,.1f} GB of tensors, {free / 1e9:,.1f} GB of memory are free"
-                raise InputError(seen, file=path, hint="make room, or name another checkpoint")
+                problem = f"{need / 1e9:,.1f} GB of tensors, {free / 1e9:,.1f} GB of memory are free"
+                raise InputError(problem, file=path, hint="make room, or name another checkpoint")
             tensors: dict[str, Tensor] = {n: file.get_tensor(n) for n in names}
     except (SafetensorError, *NONSENSE) as error:
         if path.suffix in PICKLES:
-            seen, hint = (
+            problem, hint = (
                 "not a readable checkpoint: weights of another program",
                 f"begin a run with them: --from {path}",
             )
-            raise InputError(seen, file=path, hint=hint) from None
+            raise InputError(problem, file=path, hint=hint) from None
         if path.suffix != ".safetensors":
-            seen = "a file of another kind where the run stands, which is missing from the command"
-            raise InputError(seen, file=path, hint="say the run first: fabula predict TASK RUN …") from None
+            problem = "not a run; the command does not name one"
+            raise InputError(problem, file=path, hint="name the run first: fabula predict TASK RUN …") from None
         raise InputError(f"not a readable checkpoint ({summarize(error)})", file=path, hint=AGAIN) from None
     for name, t in tensors.items():
         if t.is_floating_point() and not bool(torch.isfinite(t).all()):
-            hint = "training had left the road: begin it again with a lower --lr, or name another checkpoint"
+            hint = "training diverged: start again with a lower --lr, or name another checkpoint"
             raise InputError(f"{shown(name)} holds numbers that are not finite", file=path, hint=hint)
     digests = header.get("digests")  # checkpoints of earlier versions have none
     if digests is not None:
         wanted = {part: digest(tensors, part) for part in PARTS if part or not weights_only}
-        if not isinstance(digests, dict) or any(digests.get(part) != made for part, made in wanted.items()):
+        if not isinstance(digests, dict) or any(digests.get(part) != expected for part, expected in wanted.items()):
             raise InputError("its tensors are not those that were written", file=path, hint=AGAIN)
     return tensors, header
 
@@ -115,11 +124,11 @@ def read_header(text: str | None, path: Path) -> dict[str, Any]:
     if not isinstance(header, dict) or "model" not in header:
         raise InputError("safetensors, but no checkpoint of fabula train", file=path, hint="name a checkpoint of a run")
     if header.get("format") != FORMAT or isinstance(header["format"], bool):
-        seen = f"a checkpoint of format {shown(header.get('format'))}; this version reads {FORMAT}"
-        raise InputError(seen, file=path, hint="read it with the version that wrote it")
+        problem = f"a checkpoint of format {shown(header.get('format'))}; this version reads {FORMAT}"
+        raise InputError(problem, file=path, hint="read it with the version that wrote it")
     if not isinstance(header["model"], str) or not isinstance(header.get("config"), dict):
-        seen = "its header names no model" if not isinstance(header["model"], str) else "its header has no config"
-        raise InputError(seen, file=path, hint=AGAIN)
+        problem = "its header names no model" if not isinstance(header["model"], str) else "its header has no config"
+        raise InputError(problem, file=path, hint=AGAIN)
     if "seal" in header and header["seal"] != seal_of(header):
         raise InputError("its header is not the one that was written", file=path, hint=AGAIN)
     return header
@@ -144,12 +153,12 @@ def header_of(model: nn.Module, **more: Any) -> dict[str, Any]:
     }
 
 
-def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: Mapping[str, Any], file: object) -> None:
+def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: JsonObject, file: object) -> None:
     """The weights into the model; a checkpoint of another model, or of another size, is an error."""
     if header["model"] != model.name:
         hint = f"name a checkpoint of {model.name}, or the model {shown(header['model'])}"
-        seen = f"a checkpoint of the model {shown(header['model'])}, not {model.name!r}"
-        raise InputError(seen, file=file, hint=hint)
+        problem = f"a checkpoint of the model {shown(header['model'])}, not {model.name!r}"
+        raise InputError(problem, file=file, hint=hint)
     weights = {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
     check_weights(model, weights, file)
     model.load_state_dict(weights)
@@ -162,10 +171,10 @@ def check_weights(model: nn.Module, weights: Mapping[str, Tensor], file: object)
 
 def check_names(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], file: object) -> None:
     for name in sorted(own.keys() | weights.keys()):
-        ours, theirs = (describe(some.get(name)) for some in (own, weights))
+        ours, theirs = (describe(state.get(name)) for state in (own, weights))
         if ours != theirs:
-            seen = f"the weights do not fit: {shown(name)} is {theirs} in the file, {ours} in the model"
-            raise InputError(seen, file=file, hint="use the settings the checkpoint was trained with")
+            problem = f"the weights do not fit: {shown(name)} is {theirs} in the file, {ours} in the model"
+            raise InputError(problem, file=file, hint="use the settings the checkpoint was trained with")
 
 
 def describe(t: Tensor | None) -> str:
@@ -195,18 +204,18 @@ def load_model(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     return model.eval(), header
 
 
-def config_of(cls: type[Any], values: Mapping[str, Any], file: object) -> Any:
+def config_of(cls: type[Any], values: JsonObject, file: object) -> Any:
     """A config from the header: JSON's lists are tuples again; an unknown field, or a value of no use, is an error."""
     unknown = values.keys() - {f.name for f in fields(cls)}
     if unknown:
         names = ", ".join(n if n.isidentifier() and len(n) < 40 else shown(n) for n in sorted(unknown)[:4])
-        seen = f"settings that this version does not know: {names}"
-        raise InputError(seen, file=file, hint="read it with the version that wrote it")
+        problem = f"settings that this version does not know: {names}"
+        raise InputError(problem, file=file, hint="read it with the version that wrote it")
     kinds = get_type_hints(cls)
     for name, value in values.items():
         if not fits(value, kinds[name], LAYERS if name.endswith(("layers", "levels")) else LARGEST):
-            seen = f"its config says that {name} is {shown(value)}, which cannot be"
-            raise InputError(seen, file=file, hint=AGAIN)
+            problem = f"its config says that {name} is {shown(value)}, which cannot be"
+            raise InputError(problem, file=file, hint=AGAIN)
     return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
 
@@ -215,42 +224,42 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
     state = optimizer.state_dict()
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
-    for i, kept in state["state"].items():
-        for name, value in kept.items():
+    for i, moments in state["state"].items():
+        for name, value in moments.items():
             (tensors if isinstance(value, Tensor) else numbers)[f"optimizer.{i}.{name}"] = value
     return tensors, {"groups": state["param_groups"], "numbers": numbers}
 
 
 def restore_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], header: Mapping[str, Any], file: object
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], header: JsonObject, file: object
 ) -> None:
     """What the optimiser knew; where that is not of this optimiser and these weights, an error."""
-    told = header.get("optimizer")
-    if not isinstance(told, dict) or not isinstance(told.get("numbers"), dict):
-        raise InputError("its header says nothing of the optimiser", file=file, hint=AGAIN)
+    saved = header.get("optimizer")
+    if not isinstance(saved, dict) or not isinstance(saved.get("numbers"), dict):
+        raise InputError("its header has no optimiser state", file=file, hint=AGAIN)
     mine = json.loads(json.dumps(optimizer.state_dict()["param_groups"]))
-    theirs = told.get("groups")
+    theirs = saved.get("groups")
     if not isinstance(theirs, list) or list(map(without_rate, theirs)) != list(map(without_rate, mine)):
-        hint = "resume with the settings of the run, or begin another"
+        hint = "resume with the settings of the run, or start another"
         raise InputError("the optimiser's settings are not those of this run", file=file, hint=hint)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Any]] = {}
-    kept = {n: t for n, t in tensors.items() if n.startswith("optimizer.")}
-    for key, value in {**kept, **told["numbers"]}.items():
+    saved_tensors = {n: t for n, t in tensors.items() if n.startswith("optimizer.")}
+    for key, value in {**saved_tensors, **saved["numbers"]}.items():
         _, i, name = [*key.split(".", 2), "", ""][:3]
         whole = i.isascii() and i.isdigit() and len(i) < 9 and int(i) < len(parameters) and name
         shape = value.shape if isinstance(value, Tensor) else None
         if not whole or shape not in (None, torch.Size([]), parameters[int(i)].shape):
             raise InputError(f"the optimiser's {shown(key)} fits no weight", file=file, hint=AGAIN)
         state.setdefault(int(i), {})[name] = value
-    for i, held in state.items():  # Adam: a step, and two of the weight's own shape
-        shapes = {n: v.shape if isinstance(v, Tensor) else None for n, v in held.items()}
+    for i, moments in state.items():  # Adam: a step, and two of the weight's own shape
+        shapes = {n: v.shape if isinstance(v, Tensor) else None for n, v in moments.items()}
         own = parameters[i].shape
         if shapes.get("exp_avg") != own or shapes.get("exp_avg_sq") != own or shapes.get("step") != torch.Size([]):
-            raise InputError(f"the optimiser's state of weight {i} is not whole", file=file, hint=AGAIN)
+            raise InputError(f"the optimiser's state of weight {i} is incomplete", file=file, hint=AGAIN)
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def without_rate(group: Any) -> Any:
+def without_rate(group: object) -> object:
     """The learning rate changes with the epochs."""
     return {**group, "lr": None} if isinstance(group, dict) else group

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
 from fabula.io.files import check_path, load_json
 from fabula.io.toml import read_toml
+from fabula.learn.options import JsonObject
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LARGEST = 1 << 20  # of any whole number in a config: widths, layers, frames
 LAYERS = 256  # of anything a config counts in layers or levels
 
+C = TypeVar("C", bound="DataclassInstance")
 
-def configure(default: Any, changes: Mapping[str, Any]) -> Any:
+
+def configure(default: C, changes: JsonObject) -> C:
     """A dataclass with some values changed; text is read as the field's type, an unknown name names its neighbour."""
     known = {f.name: getattr(default, f.name) for f in fields(default)}
     kinds = get_type_hints(type(default))
-    given = {}
+    values = {}
     for name, value in changes.items():
         if name not in known:
             raise SpecError(f"no setting is called {name!r}; {close_to(name, list(known))}")
@@ -31,12 +36,12 @@ def configure(default: Any, changes: Mapping[str, Any]) -> Any:
             value = tuple(value)
         if not fits(value, kinds[name], 1 << 62):
             raise SpecError(f"{name} is {shown(value)}; {expected(kinds[name], known[name])}")
-        given[name] = float(value) if is_float(kinds[name]) and isinstance(value, int) else value
-    return replace(default, **given)
+        values[name] = float(value) if is_float(kinds[name]) and isinstance(value, int) else value
+    return replace(default, **values)
 
 
-def configure_inference(model: Any, changes: Mapping[str, Any]) -> None:
-    """Change settings of a trained model that act on predictions alone; any other is refused, with those that work."""
+def configure_inference(model: Any, changes: JsonObject) -> None:
+    """Change settings of a trained model that only affect predictions; refuse any other and list those that work."""
     if not changes:
         return
     able: tuple[str, ...] | None = getattr(model, "inference", None)
@@ -51,7 +56,7 @@ def configure_inference(model: Any, changes: Mapping[str, Any]) -> None:
     model.config = configure(model.config, changes)
 
 
-def parse_setting(text: str, kind: Any, name: str, like: Any) -> Any:
+def parse_setting(text: str, kind: Any, name: str, like: object) -> Any:
     """`--set dropout=0.2`: text as a number, a truth value or none."""
     if text.lower() in ("none", "null") and fits(None, kind):
         return None
@@ -69,18 +74,18 @@ def parse_setting(text: str, kind: Any, name: str, like: Any) -> Any:
     raise SpecError(f"{name} is {text!r}; {expected(kind, like)}")
 
 
-def expected(kind: Any, like: Any) -> str:
+def expected(kind: object, like: object) -> str:
     for one in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
         if get_origin(one) is Literal:
             return f"it may be {', '.join(map(str, get_args(one)))}"
     return f"it should look like {shown(like)}"
 
 
-def is_float(kind: Any) -> bool:
+def is_float(kind: object) -> bool:
     return kind is float or (get_origin(kind) in (Union, UnionType) and float in get_args(kind))
 
 
-def fits(value: Any, kind: Any, most: int = LARGEST) -> bool:
+def fits(value: object, kind: Any, most: int = LARGEST) -> bool:
     """Whether a value of JSON is one of this type; a whole number at most so large."""
     if kind is Any:
         return True
@@ -106,20 +111,20 @@ def fits(value: Any, kind: Any, most: int = LARGEST) -> bool:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a file says of a run: which model, and values of its config, of the loop and of the task's options."""
+    """The content of a config file: the model, and values of its config, of the loop and of the task's options."""
 
     model: str | None = None
     preset: str | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    config: JsonObject = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
 
 
 TABLES = ("config", "settings", "options")
 
 
 def read_recipe(path: Path | None, task: str) -> Recipe:
-    """A run's config.json, or a .toml. What a run's file says of its data is left out: it is named anew."""
+    """Read a run's config.json, or a .toml. The data paths of a run's file are ignored: the command names them."""
     if path is None:
         return Recipe()
     path = check_path(path)

@@ -1,6 +1,6 @@
-"""Videos with their steps, as batches: what the models of procedures and dense captions are given.
+"""Videos with their steps, as batches: the input of the models of procedures and dense captions.
 
-Times are fractions of the video's duration. Steps are told in order of start (Tasty has videos that do not).
+Times are fractions of the video's duration. Steps are sorted by start (some videos of Tasty are not).
 PDVC's loader reads `gt_proposal_sample_num` where its YouCook2 settings write `train_proposal_sample_num`, so that
 videos with more than 10 steps lose random ones and the counter learns the smaller number. Here every step is kept;
 `max_events=10` brings the published behaviour back.
@@ -87,8 +87,8 @@ class Steps(torch.utils.data.Dataset[Example]):
             return Example(video, frames, story.duration, torch.zeros(0, 2), [])
         events = list(story.events)
         if self.max_events is not None and len(events) > self.max_events:
-            kept = torch.randperm(len(events))[: self.max_events].sort().values.tolist()
-            events = [events[k] for k in kept]
+            sample = torch.randperm(len(events))[: self.max_events].sort().values.tolist()
+            events = [events[k] for k in sample]
         D = story.duration
         spans = torch.tensor([(min(e.segment.start, D), min(e.segment.end, D)) for e in events], dtype=torch.float64)
         tokens = [[0, 0] for _ in events]
@@ -115,8 +115,8 @@ class Steps(torch.utils.data.Dataset[Example]):
 
 
 def check_split(video: str, story: Story, features: Features | RawVideos, targets: bool, file: object) -> None:
-    """What a training set must have, said by the video's name."""
+    """Check what a training set must have; an error names the video."""
     if (fault := find_fault(story, targets)) is not None:
-        raise InputError(fault, file=file, video=video, hint="mend the annotation, or leave the video out")
+        raise InputError(fault, file=file, video=video, hint="correct the annotation, or leave the video out")
     if video not in features:
         features[video]  # raises, with the store's name

@@ -113,10 +113,13 @@ class HungarianMatcher:
         """cost [B, N, M]; mask as for `soft_ordered`; centres are not needed and ignored."""
         c, n, m = _checked(cost, mask)
         C = c.numpy()
-        found = [_assign(C[b, :rows, :columns]) for b, (rows, columns) in enumerate(_sizes(n, m))]
+        assignments = [_assign(C[b, :rows, :columns]) for b, (rows, columns) in enumerate(_sizes(n, m))]
         none = np.empty(0, np.int64)
-        i, j = np.concatenate([none, *(i for i, _ in found)]), np.concatenate([none, *(j for _, j in found)])
-        return Matching(_tensors(i, j, [len(i) for i, _ in found], cost.device), [0] * len(found))
+        i, j = (
+            np.concatenate([none, *(i for i, _ in assignments)]),
+            np.concatenate([none, *(j for _, j in assignments)]),
+        )
+        return Matching(_tensors(i, j, [len(i) for i, _ in assignments], cost.device), [0] * len(assignments))
 
     def __repr__(self) -> str:
         return "HungarianMatcher()"

@@ -50,7 +50,7 @@ else:
 
 __all__ = ["CaptionScore", "Cider", "Meteor", "MomentScore", "SodaC", "Spice", "StoryScore"]
 
-Told = Sequence[tuple[float, float, str]]  # (start, end, caption), in any order
+TimedCaptions = Sequence[tuple[float, float, str]]  # (start, end, caption), in any order
 Window = tuple[float, float]
 
 
@@ -99,23 +99,23 @@ class StoryScore(Summed):
         for field in (*self.measure.fields, ""):
             self.add_sum(f"sum_{field}" if field else "n")
 
-    def update(self, preds: Sequence[Told], refs: Sequence[Any]) -> None:
+    def update(self, preds: Sequence[TimedCaptions], refs: Sequence[Any]) -> None:
         """A batch: for each video a story, and a reference story or a list of them."""
         check_lengths(preds, refs)
         sets = make_sets(refs)
-        for i, told in enumerate(refs):
+        for i, events in enumerate(refs):
             if not any(str(i) in s and len(s[str(i)]) for s in sets):
-                raise InputError(f"the reference is {shown(told)}", field=f"item {i}", hint="it needs an event")
+                raise InputError(f"the reference is {shown(events)}", field=f"item {i}", hint="it needs an event")
         if not sets:
             return
-        guesses = Corpus({str(i): make_story(str(i), told) for i, told in enumerate(preds)})
+        guesses = Corpus({str(i): make_story(str(i), events) for i, events in enumerate(preds)})
         rows = self.measure.table(Stories(sets, guesses))
         for field in self.measure.fields:
             self.add(f"sum_{field}", float(rows[field].sum()))
         self.add("n", len(rows))
 
     def compute(self) -> dict[str, Tensor]:
-        """The fields of the measure, as fractions; NaN where nothing was seen."""
+        """The fields of the measure, as fractions; NaN before the first update."""
         return {field: getattr(self, f"sum_{field}") / self.n for field in self.measure.fields}
 
 
@@ -136,11 +136,11 @@ class CaptionScore(Summed):
 
     def __init__(self, measure: str | Measure, **options: Any) -> None:
         super().__init__(**options)
-        made = metric(measure, "captions") if isinstance(measure, str) else measure
-        if made.reads != "captions":
-            raise SpecError(f"{made.name} is not a metric of captions")
-        self.measure = made
-        width = None if hangs_on_all(made) else count_sums(made)
+        chosen = metric(measure, "captions") if isinstance(measure, str) else measure
+        if chosen.reads != "captions":
+            raise SpecError(f"{chosen.name} is not a metric of captions")
+        self.measure = chosen
+        width = None if hangs_on_all(chosen) else count_sums(chosen)
         self.gathers = width is None
         if width is None:
             self.add_state("letters", [], dist_reduce_fx="cat")  # all texts, UTF-8, end to end
@@ -166,7 +166,7 @@ class CaptionScore(Summed):
             self.add("n", len(items))
 
     def compute(self) -> dict[str, Tensor]:
-        """{the primary number's name: it}; NaN where nothing was seen. Of gathered captions, every field."""
+        """{the primary number's name: it}; NaN before the first update. Of gathered captions, every field."""
         if not self.gathers:
             totals = self.totals.cpu().double().numpy()[None]
             value = self.measure.of_sums(totals)[0] if self.n else math.nan
@@ -202,11 +202,13 @@ class MomentScore(Summed):
 
     def __init__(self, measure: str | Measure = "Grounding", **options: Any) -> None:
         super().__init__(**options)
-        made: Any = metric(measure, "grounding") if isinstance(measure, str) else measure
-        if made.reads != "moments" or type(made).combine is not MomentMetric.combine or made.answers != "SVMR":
-            raise SpecError(f"{made.name} is no mean over windows in a known video: score the corpus with fabula.score")
-        self.measure = made
-        for field in made.fields:
+        chosen: Any = metric(measure, "grounding") if isinstance(measure, str) else measure
+        if chosen.reads != "moments" or type(chosen).combine is not MomentMetric.combine or chosen.answers != "SVMR":
+            raise SpecError(
+                f"{chosen.name} is no mean over windows in a known video: score the corpus with fabula.score"
+            )
+        self.measure = chosen
+        for field in chosen.fields:
             self.add_sum(state_name("sum", field))
             self.add_sum(state_name("n", field))
 
@@ -218,7 +220,9 @@ class MomentScore(Summed):
         queries: dict[Id, Query] = {}
         for i, true in enumerate(refs):
             queries[i] = Query(i, "v", make_windows(true, i, empty=False))
-        spans = [np.array(make_windows(told, i, empty=True), np.float64).reshape(-1, 2) for i, told in enumerate(preds)]
+        spans = [
+            np.array(make_windows(windows, i, empty=True), np.float64).reshape(-1, 2) for i, windows in enumerate(preds)
+        ]
         rankings = [("", Ranking(i, span)) for i, span in enumerate(spans)]
         rows = moment_rows([self.measure], queries, rankings).rows[self.measure]
         for field in self.measure.fields:
@@ -227,7 +231,7 @@ class MomentScore(Summed):
             self.add(state_name("n", field), len(rows) if weight is None else float(weight.sum()))
 
     def compute(self) -> dict[str, Tensor]:
-        """The fields of the measure, as fractions; NaN where nothing was seen."""
+        """The fields of the measure, as fractions; NaN before the first update."""
         fields = self.measure.fields
         return {f: getattr(self, state_name("sum", f)) / getattr(self, state_name("n", f)) for f in fields}
 
@@ -237,40 +241,40 @@ def state_name(what: str, field: str) -> str:
     return f"{what}_{field.replace('@', '_at_').replace('.', '_')}"
 
 
-def make_windows(told: Any, i: int, empty: bool) -> tuple[tuple[float, float], ...]:
+def make_windows(windows: Any, i: int, empty: bool) -> tuple[tuple[float, float], ...]:
     try:
-        several = [told] if len(told) and isinstance(told[0], int | float | np.number) else told
-        made = tuple((float(start), float(end)) for start, end, *_ in several)
-        if (made or empty) and all(math.isfinite(x) for window in made for x in window):
-            return made
+        several = [windows] if len(windows) and isinstance(windows[0], int | float | np.number) else windows
+        spans = tuple((float(start), float(end)) for start, end, *_ in several)
+        if (spans or empty) and all(math.isfinite(x) for window in spans for x in window):
+            return spans
     except (TypeError, ValueError):
         pass
     hint = "windows are (start, end), one or several" + ("" if empty else ", and a query has one at least")
-    raise InputError(f"expected windows, saw {shown(told)}", field=f"item {i}", hint=hint)
+    raise InputError(f"expected windows, saw {shown(windows)}", field=f"item {i}", hint=hint)
 
 
 def make_items(preds: Sequence[Any], refs: Sequence[Any]) -> list[Item]:
     items = []
-    for i, (said, true) in enumerate(zip(preds, refs, strict=True)):
+    for i, (candidate, true) in enumerate(zip(preds, refs, strict=True)):
         several = (true,) if isinstance(true, str) else tuple(true)
-        if not several or not all(isinstance(t, str) for t in (said, *several)):
+        if not several or not all(isinstance(t, str) for t in (candidate, *several)):
             hint = "a caption is text, and has one reference or several"
-            raise InputError(f"expected captions, saw {shown((said, true))}", field=f"item {i}", hint=hint)
-        items.append(Item(i, said, several))
+            raise InputError(f"expected captions, saw {shown((candidate, true))}", field=f"item {i}", hint=hint)
+        items.append(Item(i, candidate, several))
     return items
 
 
 def hangs_on_all(measure: Measure) -> bool:
-    """Whether a caption's score changes with the others: found by scoring one beside another."""
+    """Whether a caption's score depends on the other captions; tested by scoring one with another."""
     one, other = Item(0, "a dog runs home", ("a dog ran home",)), Item(1, "b c d e", ("f g h i",))
-    alone, beside = (measure.table(Items(some)) for some in ([one], [one, other]))
+    alone, beside = (measure.table(Items(items)) for items in ([one], [one, other]))
     return any(not np.array_equal(alone[name][0], beside[name][0]) for name in alone.columns)
 
 
 def count_sums(measure: Measure) -> int | None:
     """How many sums its number is a function of; None where it is of none."""
-    found = measure.sums(measure.table(Items([Item(0, "a", ("a",))])))
-    return None if found is None else found.shape[1]
+    sums = measure.sums(measure.table(Items([Item(0, "a", ("a",))])))
+    return None if sums is None else sums.shape[1]
 
 
 def pack_items(items: Sequence[Item]) -> tuple[list[int], list[int]]:
@@ -305,9 +309,9 @@ def joined(parts: Any) -> Any:
 
 def folded_by_mean(measure: str | Measure) -> Measure:
     """The measure, if sums over batches are all it takes."""
-    made = metric(measure, "dense") if isinstance(measure, str) else measure
-    if made.reads != "stories" or "refs" not in made.defaults():  # paragraphs are folded over the corpus
-        raise SpecError(f"{made.name} is not a metric of stories")
-    if not made.is_mean or made.needs_statistics:
-        raise SpecError(f"{made} is no mean over videos: score the whole corpus with fabula.score")
-    return made
+    chosen = metric(measure, "dense") if isinstance(measure, str) else measure
+    if chosen.reads != "stories" or "refs" not in chosen.defaults():  # paragraphs are folded over the corpus
+        raise SpecError(f"{chosen.name} is not a metric of stories")
+    if not chosen.is_mean or chosen.needs_statistics:
+        raise SpecError(f"{chosen} is no mean over videos: score the whole corpus with fabula.score")
+    return chosen

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,19 +47,19 @@ class Table:
     unused: tuple[str, ...]  # patterns of tensors that have no use here
     same: tuple[tuple[str, str], ...]  # aliases: a pattern and the name that must hold the same numbers
     encoder: tuple[str, ...]  # our names that begin so are the part that reads the video
-    sizes: Callable[[Mapping[str, Tensor]], dict[str, Any]]  # our state → fields of our Config
+    sizes: Callable[[Mapping[str, Tensor]], dict[str, object]]  # our state → fields of our Config
     idle: Callable[[Any], tuple[str, ...]] = lambda config: ()  # our names that begin so have no place in a config
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedWeights:
     """What a file held."""
 
     model: str  # ours: pdvc
-    epoch: int | None  # of its training, if it says so
-    sizes: dict[str, Any]  # fields of Config that its shapes tell
+    epoch: int | None  # of its training, if it is known
+    sizes: dict[str, object]  # fields of Config that its shapes tell
     loaded: int  # tensors that are ours now
-    unused: tuple[str, ...]  # official names of those that have no use here, or are not of the part asked for
+    unused: tuple[str, ...]  # official names of those that have no use here, or are not of the wanted part
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -69,8 +69,8 @@ DEFORMABLE = (("sampling_offsets", "offset"), ("attention_weights", "weight"), (
               ("output_proj", "out"))  # fmt: skip
 
 
-def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """What the shapes of a state say about the settings; heads, points and dropout leave no trace in them."""
+def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
+    """The settings that follow from the shapes of a state; heads, points and dropout do not."""
 
     def count(start: str) -> int:
         return len({name.removeprefix(start).split(".")[0] for name in state if name.startswith(start)})
@@ -78,7 +78,7 @@ def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
     def shape(name: str) -> torch.Size | None:
         return state[name].shape if name in state else None
 
-    found: dict[str, Any] = {"levels": count("pyramid.convs."), "encoder_layers": count("encoder."),
+    sizes: dict[str, object] = {"levels": count("pyramid.convs."), "encoder_layers": count("encoder."),
                              "decoder_layers": count("decoder.")}  # fmt: skip
     measured = {
         "feature_dim": ("pyramid.convs.0.weight", 1), "hidden": ("pyramid.convs.0.weight", 0),
@@ -87,14 +87,14 @@ def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
     }  # fmt: skip
     for field, (name, axis) in measured.items():
         if (size := shape(name)) is not None and len(size) > axis:
-            found[field] = size[axis]
+            sizes[field] = size[axis]
     if (size := shape("count_heads.0.bias")) is not None and len(size):
-        found["max_count"] = size[0] - 1
-    found["captioner"] = "none"
+        sizes["max_count"] = size[0] - 1
+    sizes["captioner"] = "none"
     if "captioner.out.bias" in state:
-        found["captioner"] = "standard" if "captioner.energy.weight" in state else "light"
-        found["words"] = state["captioner.out.bias"].numel() - 1  # the vocabulary's size
-    return found
+        sizes["captioner"] = "standard" if "captioner.energy.weight" in state else "light"
+        sizes["words"] = state["captioner.out.bias"].numel() - 1  # the vocabulary's size
+    return sizes
 
 
 def pdvc_idle(config: Any) -> tuple[str, ...]:
@@ -159,12 +159,10 @@ TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet
 # Reading
 
 
-def load_official(
-    path: str | Path, config: Any, part: Literal["all", "encoder"] = "all", model: str = "pdvc"
-) -> tuple[State, Found]:
+def load_official(path: str | Path, config: Any, part: str = "all", model: str = "pdvc") -> tuple[State, LoadedWeights]:
     """The weights of a published file under our names, for a model of this config; the model need not be built.
 
-    A table that the model lets grow (`Model.grows`) has the rows of the file, also where the config asks for more.
+    A table that the model lets grow (`Model.grows`) has the rows of the file, even if the config has more.
     """
     if part not in ("all", "encoder"):
         raise SpecError(f"part is {part!r}; it may be all or encoder")
@@ -174,28 +172,30 @@ def load_official(
     sizes = table.sizes(state)
     idle = table.idle(config)
     if part == "encoder":
-        kept = {name: t for name, t in state.items() if name.startswith(table.encoder)}
+        loaded = {name: t for name, t in state.items() if name.startswith(table.encoder)}
     else:
         words = sizes.get("words")
         if words is not None and getattr(config, "captioner", "none") != "none" and words != len(config.vocabulary):
-            seen = f"weights for {words} words; the vocabulary has {len(config.vocabulary)}"
-            raise InputError(seen, file=path, hint="give the vocabulary it was trained with, or load the encoder alone")
-        kept = state
-    kept = {name: t for name, t in kept.items() if not (idle and name.startswith(idle))}
+            problem = f"weights for {words} words; the vocabulary has {len(config.vocabulary)}"
+            raise InputError(
+                problem, file=path, hint="give the vocabulary it was trained with, or load the encoder alone"
+            )
+        loaded = state
+    loaded = {name: t for name, t in loaded.items() if not (idle and name.startswith(idle))}
     with torch.device("meta"):
         wanted = room.get(model)(config).state_dict()
     if part == "encoder":
         wanted = {name: t for name, t in wanted.items() if name.startswith(table.encoder)}
-    for name in set(getattr(room.get(model), "grows", ())) & kept.keys() & wanted.keys():
-        wanted[name] = wanted[name][: len(kept[name])]
-    check_fit(kept, wanted, path)
+    for name in set(getattr(room.get(model), "grows", ())) & loaded.keys() & wanted.keys():
+        wanted[name] = wanted[name][: len(loaded[name])]
+    check_fit(loaded, wanted, path)
     of = {ours: name for name in official if (ours := translate(name, table)) is not None}
-    left = (*unused, *(of[name] for name in state if name not in kept))
-    return kept, Found(model, epoch, sizes, len(kept), tuple(sorted(left)))
+    left = (*unused, *(of[name] for name in state if name not in loaded))
+    return loaded, LoadedWeights(model, epoch, sizes, len(loaded), tuple(sorted(left)))
 
 
-def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, Any]:
-    """Fields of our Config that the shapes of a published file tell, to build a model it fits.
+def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, object]:
+    """The fields of our Config that follow from the shapes of a published file.
 
     "words" is no field: it is how many words the vocabulary has.
     """
@@ -226,11 +226,15 @@ def read_vocabulary(path: str | Path) -> tuple[str, ...]:
     missing = next((i for i, word in enumerate(words, 1) if word is None), None)
     if missing is not None or not words:
         raise InputError(f"{len(named)} words, but none has index {missing or 1}", file=path, hint="repair the file")
-    told = (*(str(w) for w in words[:-1]), UNKNOWN)
-    twice = next((w for i, w in enumerate(told) if w in told[:i]), None) if len(set(told)) < len(told) else None
+    vocabulary = (*(str(w) for w in words[:-1]), UNKNOWN)
+    twice = (
+        next((w for i, w in enumerate(vocabulary) if w in vocabulary[:i]), None)
+        if len(set(vocabulary)) < len(vocabulary)
+        else None
+    )
     if twice is not None:
         raise InputError(f"the word {shown(twice)} has two indices", file=path, hint="repair the file")
-    return told
+    return vocabulary
 
 
 def table_of(model: str) -> Table:
@@ -240,7 +244,7 @@ def table_of(model: str) -> Table:
 
 
 def read_pth(path: str | Path) -> tuple[State, int | None]:
-    """Names and tensors of a .pth, and its epoch. Nothing in it is executed, whatever it says."""
+    """Names and tensors of a .pth, and its epoch. Nothing in it is executed."""
     path = check_path(path)
     if not path.is_file():
         raise InputError("no such file of weights", file=path, hint="name a .pth")
@@ -272,15 +276,15 @@ def read_pth(path: str | Path) -> tuple[State, int | None]:
 
 def check_room(need: int, file: object) -> None:
     if need > (free := available()):
-        seen = f"{need / 1e9:,.1f} GB of weights, {free / 1e9:,.1f} GB of memory are free"
-        raise InputError(seen, file=file, hint="make room, or name another file")
+        problem = f"{need / 1e9:,.1f} GB of weights, {free / 1e9:,.1f} GB of memory are free"
+        raise InputError(problem, file=file, hint="make room, or name another file")
 
 
 def translate(name: str, table: Table) -> str | None:
     """Our name of an official one, None where there is none."""
     for pattern, ours in table.names:
-        if found := re.fullmatch(pattern, name):
-            return found.expand(ours)
+        if match := re.fullmatch(pattern, name):
+            return match.expand(ours)
     return None
 
 
@@ -301,11 +305,13 @@ def rename(official: State, table: Table, file: object) -> tuple[State, list[str
         else:
             twin = next((official.get(m.expand(to)) for p, to in table.same if (m := re.fullmatch(p, name))), None)
         if twin is None:
-            seen = f"{shown(name)} is no weight of the published model"
-            raise InputError(seen, file=file, hint="name weights of this model; those of variants have no place here")
+            problem = f"{shown(name)} is no weight of the published model"
+            raise InputError(
+                problem, file=file, hint="name weights of this model; those of variants have no place here"
+            )
         if twin.shape != t.shape or not torch.equal(twin, t):
-            seen = f"{shown(name)} differs from the layer it should share its weights with"
-            raise InputError(seen, file=file, hint="only models with shared heads can be read")
+            problem = f"{shown(name)} differs from the layer it should share its weights with"
+            raise InputError(problem, file=file, hint="only models with shared heads can be read")
         unused.append(name)
     return state, unused
 
@@ -313,8 +319,10 @@ def rename(official: State, table: Table, file: object) -> tuple[State, list[str
 def check_fit(state: State, wanted: State, file: object) -> None:
     """Every weight of the model is there, in its shape."""
     for name in sorted(wanted.keys() | state.keys()):
-        theirs, ours = (str(tuple(some[name].shape)) if name in some else "nothing" for some in (state, wanted))
+        theirs, ours = (
+            str(tuple(tensors[name].shape)) if name in tensors else "nothing" for tensors in (state, wanted)
+        )
         if theirs != ours:
-            seen = f"the weights do not fit: {name} is {theirs} in the file, {ours} in the model"
+            problem = f"the weights do not fit: {name} is {theirs} in the file, {ours} in the model"
             hint = "take the sizes of the file (learn.official.read_sizes), or load the encoder alone"
-            raise InputError(seen, file=file, hint=hint)
+            raise InputError(problem, file=file, hint=hint)

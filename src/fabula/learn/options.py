@@ -1,4 +1,4 @@
-"""What every training and predicting can be told; nothing here needs torch, so that help texts do not.
+"""Options of training and prediction; nothing here imports torch, so help texts stay fast.
 
 A task adds its own options (learn/tasks): what it reads, what it predicts from.
 """
@@ -16,6 +16,7 @@ from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import MUST, Options, option
 
 MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
+JsonObject = Mapping[str, Any]  # what a header, a manifest or a .toml table holds
 Scores = Mapping[str, float]
 
 
@@ -28,7 +29,7 @@ class Settings(Options):
     batch_size: int = option(1, "Units per batch and process. Default: the paper's.")
     accumulate: int = option(1, "Batches per step.")
     pass_steps: Literal["each", "together"] = option(
-        "each", "Where a model has several losses per batch: a step after each, or one for all."
+        "each", "For models with several losses per batch: one step per loss, or one for all."
     )
     optimizer: Literal["adam", "adamw", "bert", "bertadam"] = option(
         "adam", "bert: AdamW as HERO has it; bertadam: TVR's. Default: the paper's."
@@ -52,13 +53,13 @@ class Settings(Options):
     seed: int = option(777, "Default: 777.")
     validate_every: int = option(1, "Epochs between validations. Default: 1.")
     validate_steps: int | None = option(None, "Steps between validations, instead of epochs.")
-    patience: int | None = option(None, "End after so many validations without a better score.")
+    patience: int | None = option(None, "Stop after this many validations without a better score.")
     best_by: tuple[str, ...] = option(
         (), "Scores that choose checkpoints, as SODA_d or METEOR+SODA_c. Default: the task's.", parts=True
     )
     save_minutes: float | None = option(10.0, "Minutes between checkpoints. Default: 10.")  # and every epoch
     save_every: int | None = option(None, "Steps between checkpoints.")
-    log_every: int = option(1, "Steps between looks at the losses: each makes a GPU wait.")
+    log_every: int = option(1, "Steps between reads of the losses; each read makes a GPU wait.")
     workers: int = option(0, "Processes that read and collate.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
     threads: int | None = option(None, "Threads of torch on a CPU.")  # None: as torch likes
@@ -105,13 +106,13 @@ FREE = ("epochs", "steps", "save_every", "save_minutes", "validate_every", "vali
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Options):
-    """Which model, and what it begins from. A task's own options stand on top of these."""
+    """The model, and the weights it starts from. A task adds its own options to these."""
 
     model: str | None = option(None, "Default: the task's first.")
     tiny: bool = option(False, "A small model that trains on a laptop.")  # begins from Config.tiny()
     preset: str | None = option(None, "Settings of a paper for its data.")
     config: Path | None = option(None, "A run's config.json, or a .toml with tables [config], [settings], [options].")
-    from_: Path | None = option(None, "Begin with the weights of a run, or of an official .pth.")
+    from_: Path | None = option(None, "Start from the weights of a run, or of an official .pth.")
     from_part: str = option("whole", "whole, or a part of the model: encoder.", shows_default=True)
     from_words: Path | None = option(None, "The words of official weights: their vocabulary file.")
 
@@ -139,17 +140,17 @@ class Changes(Options):
         return {o.name for o in self.options()} - {"set_"}
 
 
-def read_pairs(said: Any) -> dict[str, Any]:
+def read_pairs(texts: Any) -> dict[str, Any]:
     """`name=value` texts, or a mapping, as a mapping."""
-    if isinstance(said, Mapping):
-        return dict(said)
-    found = {}
-    for pair in [said] if isinstance(said, str) else said:
+    if isinstance(texts, Mapping):
+        return dict(texts)
+    pairs = {}
+    for pair in [texts] if isinstance(texts, str) else texts:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise SpecError(f"--set {pair!r}: say name=value")
-        found[name.strip()] = value.strip()
-    return found
+            raise SpecError(f"--set {pair!r}: write name=value")
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +158,9 @@ class Run(Options):
     """The folder of a run, and what is done where there is one already."""
 
     out: Path = option(MUST, "Folder of the run.", "-o")
-    resume: bool = option(False, "Go on from the run's last checkpoint.")
-    overwrite: bool = option(False, "Replace the run that is there.")
-    tensorboard: bool = option(False, "Write TensorBoard files beside the CSV.")
+    resume: bool = option(False, "Resume from the run's last checkpoint.")
+    overwrite: bool = option(False, "Replace an existing run.")
+    tensorboard: bool = option(False, "Also write TensorBoard files.")
     wandb: str | None = option(None, "Log to Weights & Biases, to this project.")
     mlflow: str | None = option(None, "Log to MLflow, to this experiment.")
 
@@ -169,7 +170,7 @@ class Run(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
-    """Whom training and predicting tell what goes on."""
+    """Callbacks of training and predicting: progress and warnings."""
 
     watch: Progress = silent  # what is going on, steps done, steps in all
     warn: Callable[[str], None] = ignore
@@ -197,9 +198,9 @@ class Validation:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Options):
-    """What every prediction can be told. A task's own options stand on top of these."""
+    """Options of every prediction. A task adds its own options to these."""
 
-    batch_size: int = option(8, "Units at a time.", shows_default=True)
+    batch_size: int = option(8, "Batch size.", shows_default=True)
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", shows_default=True)
     set_: Any = option(
         (),
@@ -220,7 +221,7 @@ class PredictOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions(Options):
-    """What features are made of, and where they go."""
+    """The input of simulated features, and the file they are written to."""
 
     embedder: str = option("hashing", "hashing, minilm or wordllama.", shows_default=True)
     seed: int = option(0, "The seed of drift and noise.", shows_default=True)

@@ -13,7 +13,7 @@ from fabula.core.nouns import Corpus
 from fabula.learn.batch import answer_units
 from fabula.learn.data import Steps
 from fabula.learn.options import Callbacks, Run
-from fabula.learn.run import ask, fit
+from fabula.learn.run import fit, predict
 from fabula.learn.tasks.pss import PredictOptions, Task, TrainOptions, as_corpus
 from fabula.learn.tasks.pss import score_predictions as score_predictions
 
@@ -31,10 +31,10 @@ def train_pss(
 
 def predict_pss(path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Corpus:
     """Segments (and captions) of every video, by the model of a checkpoint."""
-    made: Corpus = ask(Task(), path, options, callbacks)
-    return made
+    corpus: Corpus = predict(Task(), path, options, callbacks)
+    return corpus
 
 
 def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Progress = silent) -> Corpus:
-    """What the model says about every video of a data set."""
+    """Predict every video of a data set."""
     return as_corpus(answer_units(model, data, range(len(data)), batch_size, watch))

@@ -1,12 +1,11 @@
-"""Any task trained and asked: options, data, model and loop put together. What a task is says learn/tasks.
+"""Train and predict with any task: options, data, model and loop put together. learn/tasks describes a task.
 
-A model's settings come, the later over the earlier, from: its paper (or `tiny`, or the run it begins from), a preset, a
-config file, the command line; and last from the data, which alone know widths and words.
+A model's settings come from its paper (or `tiny`, or the run it starts from), a preset, a config file, the command
+line, and last from the data (widths and words); later ones replace earlier ones.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -19,11 +18,11 @@ from torch import Tensor, nn
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.registry import close_to
-from fabula.learn import checkpoint
+from fabula.learn import checkpoint, official
 from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
-from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
+from fabula.learn.options import Callbacks, JsonObject, PredictOptions, Run, Settings, Share, TrainOptions, Validation
 from fabula.learn.tasks.base import Preset, Start, Task
 from fabula.learn.train import train
 from fabula.learn.words import warn_of_captions
@@ -36,8 +35,8 @@ def fit(
     task: Task,
     options: TrainOptions,
     run: Run,
-    config: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    config: JsonObject | None = None,
+    settings: JsonObject | None = None,
     callbacks: Callbacks | None = None,
 ) -> dict[str, float]:
     """Train, and return the last epoch's losses and scores.
@@ -58,7 +57,7 @@ def fit(
         fits = f"model{'s' * (len(preset.models) > 1)} {', '.join(preset.models)}"
         raise SpecError(f"--preset {options.preset or recipe.preset} is for the {fits}, not {Model.name}")
     source = task.read(options, notes)
-    tell_new(notes, callbacks)
+    report_notes(notes, callbacks)
 
     begin, weights = read_start(options, Model)
     chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config_of(Model.name))
@@ -72,88 +71,89 @@ def fit(
     model = Model(chosen)
     if begin is not None:
         take_weights(model, weights(chosen), options, notes)
-    data, held = task.data(source, chosen), task.held(source, chosen)
-    for some in (data, held):
-        if (own := getattr(some, "notes", notes)) is not notes:
+    data, validation_data = task.training_data(source, chosen), task.validation_data(source, chosen)
+    for dataset in (data, validation_data):
+        if (own := getattr(dataset, "notes", notes)) is not notes:
             notes.extend(own)
-    tell_new(notes, callbacks)
+    report_notes(notes, callbacks)
     warn_shared(source, callbacks)
     validation = None
-    if held is not None:
+    if validation_data is not None:
         validation = Validation(
-            answer=lambda m, share: task.answer(m, held, share),
+            answer=lambda m, share: task.answer(m, validation_data, share),
             score=lambda answers: task.score(answers, source, chosen),
             best_by=task.best_by(chosen),
         )
-    about = {"task": task.name, **task.told(source)}
+    about = {"task": task.name, **task.metadata(source)}
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 
-def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
-    """What the model of a checkpoint or run says, as the task tells it."""
+def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
+    """The predictions of the model of a checkpoint or run, as the task returns them."""
     callbacks, notes = callbacks or Callbacks(), Notes()
-    model = open_model(task, path, options)
+    model, metadata = open_model(task, path, options)
     if not hasattr(model, "predict"):
-        raise InputError(f"the model {model.name!r} predicts nothing", file=path, hint="name another")
-    task.watch = callbacks.watch
-    data = task.ask(model, options, notes)
+        raise InputError(f"the model {model.name!r} has no predict method", file=path, hint="name another")
+    data = task.prediction_data(model, metadata, options, notes, callbacks.watch)
     if (own := getattr(data, "notes", notes)) is not notes:
         notes.extend(own)
-    tell_new(notes, callbacks)
-    made = task.spread(Path(path), data, options, notes, callbacks.watch)
-    if made is None:
-        made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
-        if said := warn_of_captions(task.captions(made, data)):
-            callbacks.warn(said)
-    tell_new(notes, callbacks)
-    return made
+    report_notes(notes, callbacks)
+    result = task.predict_in_parts(Path(path), data, options, notes, callbacks.watch)
+    if result is None:
+        result = task.postprocess(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+        if warning := warn_of_captions(task.captions(result, data)):
+            callbacks.warn(warning)
+    report_notes(notes, callbacks)
+    return result
 
 
-def look_into(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
+def analyse(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
     """The task's analysis of the model of a checkpoint or run."""
     callbacks, notes = callbacks or Callbacks(), Notes()
-    task.watch = callbacks.watch
-    made = task.analyse(open_model(task, path, options), options, notes)
+    model, _ = open_model(task, path, options)
+    analysis = task.analyse(model, options, notes, callbacks.watch)
     for line in notes.lines():
         callbacks.warn(line)
-    return replace(made, notes=(*notes.lines(), *made.notes))
+    return replace(analysis, notes=(*notes.lines(), *analysis.notes))
 
 
-def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Module:
-    """The model of a checkpoint or run, which must be the task's, where and as the options say; `about` is its run."""
+def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[nn.Module, JsonObject]:
+    """The model of a checkpoint or run, on the device and with the changes of the options, and the run's metadata.
+
+    A model that was trained for another task is refused.
+    """
     device = find_device(options.device)
     model, header = checkpoint.load_model(path)
-    about = header["about"] if isinstance(header.get("about"), dict) else {}
-    model.about = about  # type: ignore[assignment]
-    made_for = about.get("task", task.name)
-    if made_for != task.name:
-        hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
-        raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
+    metadata = checkpoint.metadata_of(header)
+    trained_for = metadata.get("task", task.name)
+    if trained_for != task.name:
+        hint = f"use fabula predict {trained_for}" if isinstance(trained_for, str) else checkpoint.AGAIN
+        raise InputError(f"a model of the task {shown(trained_for)}, not {task.name!r}", file=path, hint=hint)
     configure_inference(model, options.changes())
-    return model.to(device).eval()
+    return model.to(device).eval(), metadata
 
 
 def warn_shared(source: Any, callbacks: Callbacks) -> None:
-    """Validation on what is trained on chooses the checkpoint that knows it by heart."""
+    """Warn if validation data are also training data: they choose an overfitted checkpoint."""
     train, val = getattr(source, "train", None), getattr(source, "val", None)
     if not isinstance(train, Mapping) or not isinstance(val, Mapping):
         return
     shared = sum(1 for id in val if id in train and train[id] == val[id])
     if shared:
-        said = "all" if shared == len(val) else f"{shared:,} of"
-        callbacks.warn(f"{said} {len(val):,} validation entries are trained on, too: scores on them are too good")
+        share = "all" if shared == len(val) else f"{shared:,} of"
+        callbacks.warn(f"{share} {len(val):,} validation entries are also training entries: their scores are too high")
 
 
-def tell_new(notes: Notes, callbacks: Callbacks) -> None:
-    """What has been noted since the last time."""
+def report_notes(notes: Notes, callbacks: Callbacks) -> None:
+    """Send new notes to the warn callback."""
     for line in notes.lines():
         callbacks.warn(line)
     notes.kinds.clear()
     notes.counts.clear()
 
 
-def count_epochs(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Who says epochs means epochs, also where the model's paper counts steps."""
+def count_epochs(settings: JsonObject) -> JsonObject:
+    """A user's epochs replace the steps of the model's paper."""
     return {"steps": None, **settings} if "epochs" in settings else settings
 
 
@@ -171,35 +171,35 @@ def find_preset(task: Task, name: str | None) -> Preset:
     return task.presets[name]
 
 
-def fill(options: TrainOptions, values: Mapping[str, Any], whose: str) -> TrainOptions:
-    """Options with those filled in that were not given."""
+def fill(options: TrainOptions, values: JsonObject, whose: str) -> TrainOptions:
+    """Fill in the options that the user left out."""
     known = {o.name: o for o in options.options()}
-    given = {}
+    missing = {}
     for name, value in values.items():
         if name not in known:
             raise SpecError(f"{whose}: no option is called {name!r}; {close_to(name, list(known))}")
         if getattr(options, name) in (None, False, ()):
-            given[name] = value
-    return configure_options(options, given) if given else options
+            missing[name] = value
+    return configure_options(options, missing) if missing else options
 
 
-def configure_options(options: TrainOptions, given: Mapping[str, Any]) -> TrainOptions:
-    """As `configure`, for options: paths are given as text."""
-    paths = {o.name: Path(str(given[o.name])) for o in options.options() if o.kind is Path and o.name in given}
-    rest = {n: v for n, v in given.items() if n not in paths}
-    made: TrainOptions = replace(configure(options, rest), **paths)
-    return made
+def configure_options(options: TrainOptions, values: JsonObject) -> TrainOptions:
+    """As `configure`, for options: paths are text."""
+    paths = {o.name: Path(str(values[o.name])) for o in options.options() if o.kind is Path and o.name in values}
+    rest = {n: v for n, v in values.items() if n not in paths}
+    changes: dict[str, Any] = {**paths}
+    return replace(configure(options, rest), **changes)
 
 
 @contextmanager
 def name_file(path: Path | None) -> Iterator[None]:
-    """A value that does not fit, with the file that it stood in."""
+    """Turn a wrong value of a config file into an error that names the file."""
     try:
         yield
     except SpecError as error:
         if path is None:
             raise
-        raise InputError(str(error), file=path, hint="mend the file") from None
+        raise InputError(str(error), file=path, hint="correct the file") from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -209,31 +209,27 @@ Weights = Callable[[Any], dict[str, Tensor]]  # for a model of this config
 
 
 def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights]:
-    """The config of the weights that a run begins with, and the weights themselves."""
+    """Read the config of the weights that a run starts from, and the weights."""
     path = options.from_
     if path is None:
         if options.from_part != "whole" or options.from_words is not None:
             flag = "--from-words" if options.from_words is not None else "--from-part"
-            raise SpecError(f"{flag} says nothing without --from")
+            raise SpecError(f"{flag} has no effect without --from")
         return None, lambda config: {}
     if path.suffix in checkpoint.PICKLES:
         return read_official(path, options, Model)
     if options.from_words is not None:
-        raise SpecError("--from-words is for official weights; a run knows its words")
+        raise SpecError("--from-words is for official weights; a run has its own vocabulary")
     tensors, header = checkpoint.read(path, weights_only=True)
     if header["model"] != Model.name:
-        seen = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
-        raise InputError(seen, file=path, hint=f"say --model {header['model']}, or name others")
+        problem = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
+        raise InputError(problem, file=path, hint=f"use --model {header['model']}, or name other weights")
     config = checkpoint.config_of(Model.config_class, header["config"], path)
     return Start(config, options.from_part), lambda _: {n.removeprefix("model."): t for n, t in tensors.items()}
 
 
 def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start, Weights]:
-    """Weights as the authors' code saved them, under our names; of their config what their shapes tell."""
-    official = find_official()
-    if official is None:
-        hint = "name a run, or a .safetensors of one"
-        raise InputError("official weights cannot be read by this version", file=path, hint=hint)
+    """Read weights that the authors' code saved; their shapes give part of the config."""
     known = {f.name for f in fields(Model.config_class)}
     sizes = {n: v for n, v in official.read_sizes(path, Model.name).items() if n in known}
     if "outside" in known:
@@ -245,22 +241,13 @@ def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start,
     return Start(config, options.from_part), lambda c: dict(official.load_official(path, c, part, Model.name)[0])
 
 
-def find_official() -> Any:
-    """The reader of published weights, or None where there is none."""
-    try:
-        return importlib.import_module("fabula.learn.official")
-    except ModuleNotFoundError:
-        return None
-
-
 def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions, notes: Notes) -> None:
-    """All weights, or those of one part; they must fit. Of a table of positions those that the weights lack begin at
-    random, where the model says that it may grow."""
+    """Load all weights, or those of one part; they must fit. New rows of a table in `Model.grows` start at random."""
     own = model.state_dict()
     for name in getattr(model, "grows", ()):
         if name in weights and (n := len(weights[name])) < len(own[name]):
             weights = {**weights, name: torch.cat([weights[name], own[name][n:]])}
-            notes.add(f"{name}: the weights have {n} rows; {n + 1} to {len(own[name])} begin at random")
+            notes.add(f"{name}: the weights have {n} rows; {n + 1} to {len(own[name])} start at random")
     if options.from_part != "whole":
         prefixes = find_part(model, options.from_part)
         own = {n: t for n, t in own.items() if n.startswith(prefixes)}
@@ -270,11 +257,10 @@ def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: Train
 
 
 def find_part(model: nn.Module, part: str) -> tuple[str, ...]:
-    """How the names of a part's weights begin."""
+    """The prefixes of a part's weights."""
     parts: dict[str, tuple[str, ...]] = dict(getattr(model, "parts", {}))
-    official = find_official()
-    if official is not None and model.name in official.TABLES:
-        parts.setdefault("encoder", tuple(official.TABLES[model.name].encoder))
+    if (name := str(model.name)) in official.TABLES:
+        parts.setdefault("encoder", tuple(official.TABLES[name].encoder))
     if part not in parts:
         there = ", ".join(("whole", *parts))
         raise SpecError(f"--from-part {part}: the model {model.name} has no such part; there are: {there}")

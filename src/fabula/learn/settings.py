@@ -32,7 +32,7 @@ class Setting:
 
 
 def list_settings() -> Iterator[Setting]:
-    """Of every model of ours its own settings, then those of the loop where its paper says them."""
+    """The settings of every model of ours, then those of the loop that its paper sets."""
     loop = {o.name: o for o in Settings.options()}
     for model in room.modules():
         predicts = read_constant(model, "inference")
@@ -45,7 +45,7 @@ def list_settings() -> Iterator[Setting]:
 
 
 def read_config(model: str) -> dict[str, tuple[str, str, str]]:
-    """The fields of a model's Config: type, default, comment; those of the Config that it stands on come first."""
+    """The fields of a model's Config: type, default, comment; those of its base Config come first."""
     tree, comments = parse_model(model)
     config = find_class(tree, "Config")
     fields: dict[str, tuple[str, str, str]] = {}
@@ -54,8 +54,8 @@ def read_config(model: str) -> dict[str, tuple[str, str, str]]:
             fields |= read_config(base.value.id)
     for node in config.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            said = " ".join(comments[n] for n in range(node.lineno, (node.end_lineno or 0) + 1) if n in comments)
-            fields[node.target.id] = ast.unparse(node.annotation), ast.unparse(node.value), said
+            meaning = " ".join(comments[n] for n in range(node.lineno, (node.end_lineno or 0) + 1) if n in comments)
+            fields[node.target.id] = ast.unparse(node.annotation), ast.unparse(node.value), meaning
     return fields
 
 

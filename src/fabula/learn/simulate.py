@@ -64,8 +64,8 @@ def frames_of(story: Story, vectors: Vectors, recipe: Recipe) -> Vectors:
     rng = np.random.default_rng(digest(recipe.seed, story.id))
     need, free = story.duration * recipe.rate * 40 * C, available()  # five arrays of doubles at once
     if not need < free:
-        seen = f"{story.duration:g} s at {recipe.rate:g} features a second take {need / 1e9:,.1f} GB of memory"
-        raise InputError(f"{seen}, {free / 1e9:,.1f} GB are free", video=story.id, hint="lower --rate")
+        problem = f"{story.duration:g} s at {recipe.rate:g} features a second take {need / 1e9:,.1f} GB of memory"
+        raise InputError(f"{problem}, {free / 1e9:,.1f} GB are free", video=story.id, hint="lower --rate")
     T = max(1, round(story.duration * recipe.rate))
     at = (np.arange(T) + 0.5) / recipe.rate  # seconds
     e = unit(vectors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fabula import io
 from fabula.core.errors import InputError, SpecError, shown
@@ -24,16 +24,16 @@ LONGEST = 1e9  # seconds that a video may have
 
 def pick_split(folder: Path, split: str, files: Iterable[Path] | None = None) -> Path:
     """The one file of a folder that has the split (train, val, test) in its name: of its JSON, or of these files."""
-    found = [
+    of_split = [
         f
         for f in sorted(folder.glob("*.json*") if files is None else files)
         if split in re.split(r"[^a-z0-9]+", f.name.lower())
     ]
-    if len(found) != 1:
-        seen = ", ".join(f.name for f in found) or "none"
+    if len(of_split) != 1:
+        names = ", ".join(f.name for f in of_split) or "none"
         hint = f"name the file itself, or keep one file with {split!r} in its name"
-        raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=folder, hint=hint)
-    return found[0]
+        raise InputError(f"expected one file of the split {split!r}, saw {names}", file=folder, hint=hint)
+    return of_split[0]
 
 
 def read_split(path: str | Path, split: str, format: str | None = None) -> tuple[Corpus, Notes]:
@@ -57,18 +57,18 @@ def read_split(path: str | Path, split: str, format: str | None = None) -> tuple
 
 
 def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
-    """The corpus without the videos that have no features; the note says how many and which."""
-    kept = {v: s for v, s in corpus.items() if v in features}
+    """The corpus without videos that have no features; a note counts and names them."""
+    covered = {v: s for v, s in corpus.items() if v in features}
     for video in corpus:
-        if video not in kept:
+        if video not in covered:
             notes.add("{n} videos have no features and are left out, as --skip-missing says", name_id(video))
-    if not kept:
+    if not covered:
         raise SpecError(f"none of the {len(corpus)} videos of {corpus.name} has features in {features.path}")
-    return Corpus(kept, corpus.name, corpus.format)
+    return Corpus(covered, corpus.name, corpus.format)
 
 
 def find_fault(story: Story, targets: bool) -> str | None:
-    """Why nothing can be learnt of a video; `targets` says whether its steps are read."""
+    """Why a video cannot be trained on; `targets`: whether its steps are read."""
     if story.duration is None:
         return "no duration; steps are fractions of the video"
     if targets and not story.events:
@@ -78,29 +78,29 @@ def find_fault(story: Story, targets: bool) -> str | None:
 
 
 def only_sound(corpus: Corpus, targets: bool, skip_bad: bool, notes: Notes) -> Corpus:
-    """The corpus without the videos that have a fault; not told to leave them out, an error names them."""
+    """The corpus without faulty videos; without `skip_bad` an error names them."""
     bad = {video: fault for video, story in corpus.items() if (fault := find_fault(story, targets)) is not None}
-    kept = leave_out(corpus, bad, "video", "videos", corpus.name or None, skip_bad, notes)
-    return Corpus(kept, corpus.name, corpus.format) if bad else corpus
+    sound = leave_out(corpus, bad, "video", "videos", corpus.name or None, skip_bad, notes)
+    return Corpus(sound, corpus.name, corpus.format) if bad else corpus
 
 
 def compare_durations(corpus: Corpus, features: Features, notes: Notes) -> None:
     """Note videos that last longer or shorter in the store than in the annotation: steps are read as fractions."""
-    told = features.metadata.get("durations", {})
+    durations = features.metadata.get("durations", {})
     for video, story in corpus.items():
-        seconds = told.get(video)
+        seconds = durations.get(video)
         if story.duration is None or isinstance(seconds, bool) or not isinstance(seconds, int | float):
             continue
         gap = abs(seconds - story.duration)
         if gap > 2 and gap > 0.05 * story.duration:
-            said = f"{name_id(video)} ({seconds:g} s in the store, {story.duration:g} s in the annotation)"
-            notes.add("{n} videos last longer or shorter in the store than the annotation says", said)
+            example = f"{name_id(video)} ({seconds:g} s in the store, {story.duration:g} s in the annotation)"
+            notes.add("{n} videos last longer or shorter in the store than the annotation says", example)
 
 
 def leave_out(
     every: Mapping[K, V], bad: Mapping[K, str], noun: str, nouns: str, file: object, skip_bad: bool | None, notes: Notes
 ) -> dict[K, V]:
-    """What is left without the bad entries, each of which says why; not told to leave them out, an error names them.
+    """Leave out bad entries, of which each has a reason; without `skip_bad` an error names them.
 
     `skip_bad` None: they cannot be left out.
     """
@@ -110,7 +110,7 @@ def leave_out(
     if not skip_bad:
         more = f"; so are {len(rest):,} more of {len(every):,} {nouns}: {', '.join(map(str, list(bad)[1:6]))}"
         more += ", …" if len(rest) > 5 else ""
-        hint = "mend the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
+        hint = "correct the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
         raise InputError(why + (more if rest else ""), file=file, video=first, noun=noun, hint=hint)
     for id, why in bad.items():
         notes.add(f"{{n}} {nouns} are left out, as --skip-bad says", f"{id} ({why})")
@@ -119,8 +119,8 @@ def leave_out(
     return {id: value for id, value in every.items() if id not in bad}
 
 
-def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus:
-    """Videos of a store that are to be predicted, from their durations alone."""
+def durations_as_corpus(durations: Mapping[str, object], features: Features) -> Corpus:
+    """The videos of a store as a corpus, from their durations."""
     stories = {}
     for video in features:
         if video not in durations:
@@ -128,7 +128,7 @@ def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus
             raise InputError("its duration is not known", file=features.path, video=video, hint=hint)
         seconds = durations[video]
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
-            seen = f"the store says its duration is {shown(seconds)}; expected seconds"
-            raise InputError(seen, file=features.path, video=video, hint="give --data with the durations, or --rate")
+            problem = f"the store says its duration is {shown(seconds)}; expected seconds"
+            raise InputError(problem, file=features.path, video=video, hint="give --data with the durations, or --rate")
         stories[video] = Story(video, (), float(seconds))
     return Corpus(stories, name=str(features.path))

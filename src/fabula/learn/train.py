@@ -8,7 +8,7 @@ A run is a folder:
     steps.csv          a line per step: epoch, learning rate, every loss, the gradient's norm before it was clipped
     epochs.csv         a line per epoch: mean losses, validation scores, seconds
     validations.csv    a line per validation, where these are made every so many steps
-    last.safetensors   weights, optimiser, random states, place: training goes on from here after a kill
+    last.safetensors   weights, optimiser, random states, place: a run resumes from here
     best.safetensors   the weights with the best validation score; best-<score>.safetensors where several choose
 
 Resuming gives the curve of a run that was never stopped: the order of the examples is a function of seed and epoch,
@@ -16,7 +16,7 @@ what an example draws one of seed, epoch and example, the learning rate one of t
 processes, of the CPU and of the device, are in the checkpoint; lines that were logged after it are dropped. Several
 processes: `torchrun --nproc-per-node 2 -m fabula train …`; a run is resumed with as many.
 
-Losses are looked at every `log_every` steps, all at once, since each look makes a GPU wait; a loss or gradient that is
+Losses are read every `log_every` steps, all at once, since each read makes a GPU wait; a loss or gradient that is
 not finite ends all processes there, with one line, before anything of it is saved.
 """
 
@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -54,14 +54,16 @@ from fabula.learn.loop.processes import (
     seed_of_process,
 )
 from fabula.learn.loop.schedule import describe_rates, lr_at, make_optimizer, set_rate, warn_of_rates
-from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
+from fabula.learn.options import Callbacks, JsonObject, Run, Scores, Settings, Share, Validation
 from fabula.media.stores.kinds import summarize
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
 class TrainingError(FabulaError):
-    """Training cannot go on; says at which step and on which units. Every process of a run raises it."""
+    """Training failed; the message names the step and the units. Every process of a run raises it."""
 
     told_by_all = True  # so that one of them says it
 
@@ -73,7 +75,7 @@ def train(
     run: Run,
     *,
     validation: Validation | None = None,
-    about: Mapping[str, Any] | None = None,  # what else config.json should say: task, data, features
+    about: JsonObject | None = None,  # what else config.json has: task, data, features
     callbacks: Callbacks | None = None,
     stop_after: int | None = None,  # leave after so many steps, checkpoint written (for tests and time limits)
 ) -> dict[str, float]:
@@ -91,7 +93,7 @@ def train(
     loader = Loader(data, settings, Share(fabric.global_rank, fabric.world_size), pin=fabric.device.type == "cuda")
     loop = Loop(fabric, model, loader, settings, run, about or {})
     loop.watch = (callbacks or Callbacks()).watch
-    loop.tell_plan(validation, (callbacks or Callbacks()).warn)
+    loop.report_plan(validation, (callbacks or Callbacks()).warn)
     state = loop.state
     try:
         for epoch in itertools.count(state.epoch):
@@ -104,7 +106,7 @@ def train(
                     loop.look()
                 if loop.is_due(settings.validate_steps) and validation:
                     loop.look()
-                    loop.tell_validation(loop.validate(validation))
+                    loop.log_validation(loop.validate(validation))
                 if loop.is_due(settings.save_every) or loop.is_time():
                     loop.save()
                 if stop_after is not None and state.step >= stop_after:
@@ -125,7 +127,7 @@ def passes_of(model: nn.Module) -> tuple[str, ...]:
     return tuple(getattr(model, "passes", ("",)))
 
 
-def grouped(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def grouped(batches: Iterable[T], size: int) -> Iterator[list[T]]:
     """The batches of each step."""
     batches = iter(batches)
     while group := list(itertools.islice(batches, size)):
@@ -137,8 +139,8 @@ def grouped(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 
 @dataclass
-class Seen:
-    """A step whose losses nobody has looked at yet."""
+class PendingStep:
+    """A step whose losses are still on the device."""
 
     step: int
     rate: float
@@ -148,7 +150,7 @@ class Seen:
 
 
 class Loop:
-    """A run under way: the model and its optimiser, where training stands, what has been seen."""
+    """A training run: the model and its optimiser, the training state, pending losses."""
 
     def __init__(
         self,
@@ -157,7 +159,7 @@ class Loop:
         loader: Loader,
         settings: Settings,
         run: Run,
-        about: Mapping[str, Any],
+        about: JsonObject,
     ) -> None:
         self.fabric, self.model, self.loader = fabric, model, loader
         self.settings, self.run, self.about = settings, run, about
@@ -167,7 +169,7 @@ class Loop:
         self.per_epoch = math.ceil(len(loader) / settings.accumulate)
         self.total = total_steps(settings, self.per_epoch)
         self.watch = Callbacks().watch
-        self.seen: list[Seen] = []
+        self.pending: list[PendingStep] = []
         self.saved, self.wants_save = time.monotonic(), False
 
         self.bare = make_optimizer(model, settings)
@@ -179,27 +181,27 @@ class Loop:
         if run.resume and self.first:  # also where it was killed before its first checkpoint
             cut(run.out / "steps.csv", "step", self.state.step)
             cut(run.out / "validations.csv", "step", self.state.step)
-            cut(run.out / "epochs.csv", "epoch", self.last_told())
+            cut(run.out / "epochs.csv", "epoch", self.last_logged_epoch())
         self.trackers: list[Tracker] = []
         if self.first:
             self.trackers = open_trackers(run, describe_run(model, settings, about), self.state.step)
 
     # -- a step -------------------------------------------------------------------------------------------------------
 
-    def tell_plan(self, validation: Validation | None, warn: Callable[[str], None]) -> None:
-        """What is known before the first step: the learning rate to the end, and that nothing validates."""
+    def report_plan(self, validation: Validation | None, warn: Callable[[str], None]) -> None:
+        """Log the learning rates, and warn if there is no validation."""
         if not self.first:
             return
         s = self.settings
         log.info("%d steps · %s", self.total, describe_rates(s, self.per_epoch, self.total))
         paper = Settings(**getattr(self.model, "recipe", {}))
-        if said := warn_of_rates(s, paper, self.per_epoch, self.total):
-            warn(said)
+        if warning := warn_of_rates(s, paper, self.per_epoch, self.total):
+            warn(warning)
         if validation is None:
             names = ("validate_steps", "patience", "best_by")
             idle = [f"--{n.replace('_', '-')}" for n in names if getattr(s, n) and getattr(s, n) != getattr(paper, n)]
             lost = f"; {', '.join(idle)} {'have' if len(idle) > 1 else 'has'} no effect" if idle else ""
-            warn(f"no validation data: nothing chooses a checkpoint, and last.safetensors is the answer{lost}")
+            warn(f"no validation data: no checkpoint is chosen; use last.safetensors{lost}")
 
     def rate(self) -> float:
         return lr_at(self.settings, self.state.step, self.per_epoch, self.total)
@@ -229,7 +231,7 @@ class Loop:
         self.state.batch += len(group)
         units = [name for batch in group for name in getattr(batch, "names", [])]
         values = torch.stack([v.float() for v in (*named.values(), norm)])
-        self.seen.append(Seen(self.state.step, rate, units, [*named, "grad_norm"], values))
+        self.pending.append(PendingStep(self.state.step, rate, units, [*named, "grad_norm"], values))
 
     def send(self, batch: Any) -> Any:
         if isinstance(batch, Batch):
@@ -273,7 +275,7 @@ class Loop:
         return every is not None and (self.state.step % every == 0 or self.state.step == self.total)
 
     def is_time(self) -> bool:
-        """Whether the first process said, when all last looked, that a checkpoint is due."""
+        """Whether the first process found, at the last read of the losses, that a checkpoint is due."""
         return self.wants_save
 
     def is_at_end(self) -> bool:
@@ -283,10 +285,10 @@ class Loop:
         """At the end, and the last epoch's line is written."""
         return self.is_at_end() and self.state.line.get("step", 0) == self.state.step
 
-    def last_told(self) -> int:
-        """The last epoch whose line stays: not that of an epoch that was cut short and goes on now."""
-        told = int(self.state.line.get("epoch", -1))
-        return told - 1 if told == self.state.epoch and not self.is_done() else told
+    def last_logged_epoch(self) -> int:
+        """The last epoch with a final line in epochs.csv; an unfinished epoch is written again."""
+        epoch = int(self.state.line.get("epoch", -1))
+        return epoch - 1 if epoch == self.state.epoch and not self.is_done() else epoch
 
     def is_stale(self) -> bool:
         return self.settings.patience is not None and self.state.stale >= self.settings.patience
@@ -296,35 +298,43 @@ class Loop:
 
         Several processes have a share of each batch, and the mean of their losses is what they all descend.
         """
-        if not self.seen:
+        if not self.pending:
             return
-        numbers = iter(torch.cat([seen.values for seen in self.seen]).tolist())
-        told = [(seen, dict(zip(seen.names, numbers, strict=False))) for seen in self.seen]
-        self.seen = []
-        problem = next((said for seen, values in told if (said := self.find_problem(seen, values))), None)
-        every = gather((problem, self.first and self.is_late(), [values for _, values in told]))
-        if any(said for said, _, _ in every):
-            raise TrainingError(next(said for said, _, _ in every if said))
+        numbers = iter(torch.cat([pending.values for pending in self.pending]).tolist())
+        losses = [(pending, dict(zip(pending.names, numbers, strict=False))) for pending in self.pending]
+        self.pending = []
+        problem = next((message for pending, values in losses if (message := self.find_problem(pending, values))), None)
+        every = gather((problem, self.first and self.is_late(), [values for _, values in losses]))
+        if any(message for message, _, _ in every):
+            raise TrainingError(next(message for message, _, _ in every if message))
         self.wants_save = any(late for _, late, _ in every)
-        for i, (seen, _) in enumerate(told):
+        for i, (pending, _) in enumerate(losses):
             values = mean_values([values[i] for _, _, values in every])
             norm = values.pop("grad_norm")
             self.state.add(values)
             if self.first:
-                line = {"step": seen.step, "epoch": self.state.epoch, "lr": seen.rate, **values, "grad_norm": norm}
+                line = {
+                    "step": pending.step,
+                    "epoch": self.state.epoch,
+                    "lr": pending.rate,
+                    **values,
+                    "grad_norm": norm,
+                }
                 write_line(self.run.out / "steps.csv", line)
-                self.track({**values, "lr": seen.rate, "grad_norm": norm}, seen.step)
+                self.track({**values, "lr": pending.rate, "grad_norm": norm}, pending.step)
         if self.first:
             head = " · ".join(f"{n} {v:.3f}" for n, v in values.items() if is_main(n, values))
             self.watch(f"{self.where()} · {head}", self.state.step, self.total)
 
-    def find_problem(self, seen: Seen, values: Mapping[str, float]) -> str | None:
+    def find_problem(self, pending: PendingStep, values: Mapping[str, float]) -> str | None:
         """A loss that is not finite, or a gradient (in half precision those are skipped, and the scale is lowered)."""
-        said = ", ".join(f"{n} {v:g}" for n, v in values.items())
+        listed = ", ".join(f"{n} {v:g}" for n, v in values.items())
         what = "the loss" if not math.isfinite(values["loss"]) else ""
         if not what and self.settings.precision != "16-mixed" and not math.isfinite(values["grad_norm"]):
             what = "the gradient"
-        return (what and f"{what} is not finite at step {seen.step - 1} on {seen.units} ({said}); lower --lr") or None
+        return (
+            what and f"{what} is not finite at step {pending.step - 1} on {pending.units} ({listed}); lower --lr"
+        ) or None
 
     def is_late(self) -> bool:
         minutes = self.settings.save_minutes
@@ -362,11 +372,11 @@ class Loop:
 
     def write_best(self, path: Path, scores: Scores) -> None:
         weights = {f"model.{n}": t for n, t in self.model.state_dict().items()}
-        told = {"epoch": self.state.epoch, "step": self.state.step, "scores": dict(scores), "about": dict(self.about)}
-        checkpoint.write(path, weights, checkpoint.header_of(self.model, **told))
+        facts = {"epoch": self.state.epoch, "step": self.state.step, "scores": dict(scores), "about": dict(self.about)}
+        checkpoint.write(path, weights, checkpoint.header_of(self.model, **facts))
 
-    def tell_validation(self, scores: Mapping[str, float]) -> None:
-        """A validation in the midst of an epoch."""
+    def log_validation(self, scores: Mapping[str, float]) -> None:
+        """Log a validation inside an epoch."""
         if self.first:
             line = {"step": self.state.step, "epoch": self.state.epoch, **scores}
             write_line(self.run.out / "validations.csv", line)
@@ -374,7 +384,7 @@ class Loop:
             log.info("step %d/%d · %s", self.state.step, self.total, shown_scores(scores))
 
     def end_epoch(self, validation: Validation | None, began: float) -> None:
-        """Its line, its validation, its checkpoint. An epoch that is not whole goes on if the run does."""
+        """Log, validate and save an epoch. An unfinished epoch continues when the run is resumed."""
         state, s = self.state, self.settings
         whole = state.batch >= len(self.loader)
         line = {"epoch": state.epoch, "step": state.step, "lr": self.rate_before(), **state.means()}
@@ -405,8 +415,8 @@ class Loop:
         self.saved, self.wants_save = time.monotonic(), False
         if not self.first:
             return
-        kept, numbers = checkpoint.optimizer_tensors(self.bare)
-        tensors = {f"model.{n}": t for n, t in self.model.state_dict().items()} | kept
+        optimizer_state, numbers = checkpoint.optimizer_tensors(self.bare)
+        tensors = {f"model.{n}": t for n, t in self.model.state_dict().items()} | optimizer_state
         tensors |= {f"rng.{rank}.{where}": s for rank, states in enumerate(every) for where, s in states.items()}
         header = checkpoint.header_of(
             self.model,
@@ -424,29 +434,29 @@ class Loop:
         checkpoint.restore_optimizer(self.bare, tensors, header, path)
         states = random_states_of(tensors)
         if len(states) != self.fabric.world_size:
-            seen = f"the run was made by {len(states)} processes, now there are {self.fabric.world_size}"
-            raise InputError(seen, file=path, hint=f"resume it with {len(states)}")
+            problem = f"the run used {len(states)} processes, now there are {self.fabric.world_size}"
+            raise InputError(problem, file=path, hint=f"resume it with {len(states)}")
         try:
             mine = states[self.fabric.global_rank]
             if self.fabric.device.type not in mine:
-                seen = f"the run was made on {max(mine, key=len)}, now it is on {self.fabric.device.type}"
-                raise InputError(seen, file=path, hint="resume it on the same kind of device: --device")
+                problem = f"the run used {max(mine, key=len)}, now it uses {self.fabric.device.type}"
+                raise InputError(problem, file=path, hint="resume it on the same kind of device: --device")
             restore_random(mine, self.fabric.device)
             self.fabric.strategy.precision.load_state_dict(header.get("scaler") or {})
         except (KeyError, RuntimeError, TypeError, AttributeError) as error:
-            problem = f"its random state cannot be used ({summarize(error)})"
-            raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
+            reason = f"its random state cannot be used ({summarize(error)})"
+            raise InputError(reason, file=path, hint=checkpoint.AGAIN) from None
         place = place_of(header.get("place"), path)
         self.check_rates(header.get("settings"), place, path)
         return place
 
-    def check_rates(self, told: Any, place: Place, path: Path) -> None:
-        """A run may be made longer where that changes nothing of the steps that are done."""
+    def check_rates(self, saved_settings: Any, place: Place, path: Path) -> None:
+        """A run may be made longer only if the learning rates of its past steps stay the same."""
         try:
-            before = configure(Settings(), told)
+            before = configure(Settings(), saved_settings)
         except (SpecError, TypeError, AttributeError) as error:
-            seen = f"its header does not say how it was trained ({summarize(error)})"
-            raise InputError(seen, file=path, hint=checkpoint.AGAIN) from None
+            problem = f"its header has no training settings ({summarize(error)})"
+            raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
         total = total_steps(before, self.per_epoch)
         for step in {*range(0, place.step, max(1, place.step // 200)), max(place.step - 1, 0)}:
             then, now = (
@@ -454,10 +464,10 @@ class Loop:
                 lr_at(self.settings, step, self.per_epoch, self.total),
             )
             if place.step and not math.isclose(then, now, rel_tol=1e-9):
-                seen = (
+                problem = (
                     f"the learning rate of step {step} was {then:g} and would be {now:g} with so many epochs or steps"
                 )
-                raise InputError(seen, file=path, hint="resume with as many as before, or begin another run")
+                raise InputError(problem, file=path, hint="resume with as many as before, or start another run")
 
 
 def total_steps(settings: Settings, per_epoch: int) -> int:
@@ -466,13 +476,13 @@ def total_steps(settings: Settings, per_epoch: int) -> int:
 
 def random_states_of(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
     """rng.<rank>.<device> of a checkpoint, by rank."""
-    found: dict[str, dict[str, Tensor]] = {}
+    states: dict[str, dict[str, Tensor]] = {}
     for name, state in tensors.items():
         kind, _, rest = name.partition(".")
         if kind == "rng":
             rank, _, where = rest.partition(".")
-            found.setdefault(rank, {})[where or "cpu"] = state
-    return [found[rank] for rank in sorted(found, key=lambda r: (len(r), r))]
+            states.setdefault(rank, {})[where or "cpu"] = state
+    return [states[rank] for rank in sorted(states, key=lambda r: (len(r), r))]
 
 
 def mean_values(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -37,10 +37,12 @@ class Vocabulary:
 
     @classmethod
     def build(cls, captions: Iterable[str], min_count: int = 1) -> Vocabulary:
-        """Every word seen at least `min_count` times, the frequent ones first, ties by spelling."""
+        """Every word with at least `min_count` occurrences, the frequent ones first, ties by spelling."""
         counts = Counter(w for caption in captions for w in words_of(caption))
-        kept = sorted((w for w, n in counts.items() if n >= min_count and w != UNKNOWN), key=lambda w: (-counts[w], w))
-        return cls((*kept, UNKNOWN))
+        words_by_count = sorted(
+            (w for w, n in counts.items() if n >= min_count and w != UNKNOWN), key=lambda w: (-counts[w], w)
+        )
+        return cls((*words_by_count, UNKNOWN))
 
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:
@@ -63,12 +65,12 @@ class Vocabulary:
     def decode(self, ids: Sequence[int]) -> str:
         """The words up to the first 0 and a full stop, as PDVC writes its captions; nothing where there is no word."""
         ids = list(ids)
-        told = " ".join(self.words[i - 1] for i in (ids[: ids.index(0)] if 0 in ids else ids))
-        return told and f"{told}."
+        text = " ".join(self.words[i - 1] for i in (ids[: ids.index(0)] if 0 in ids else ids))
+        return text and f"{text}."
 
 
 def warn_of_captions(captions: Iterable[str | None]) -> str | None:
-    """What to say of captions without a word and of those that go in circles; None where there are none."""
+    """A warning for empty and repetitive captions; None if there are none."""
     every = [caption for caption in captions if caption is not None]
     empty = [caption for caption in every if not any(c.isalnum() for c in caption)]
     loops = [caption for caption in every if goes_in_circles(caption)]

@@ -48,12 +48,12 @@ class Task(base.Task):
     def config(self, config: Any, source: Any, start: Any) -> Any:
         return replace(config, width=4)
 
-    def data(self, source: Any, config: Any) -> Any:
+    def training_data(self, source: Any, config: Any) -> Any:
         from fabula_toy.model import Numbers
 
         return Numbers(source[0], 0.1 if source[1].noise is None else source[1].noise)
 
-    def held(self, source: Any, config: Any) -> Any:
+    def validation_data(self, source: Any, config: Any) -> Any:
         from fabula_toy.model import Numbers
 
         return Numbers(source[0], 0.0)
@@ -65,7 +65,7 @@ class Task(base.Task):
     def best_by(self, config: Any) -> tuple[str, ...]:
         return ("near", "near+far")
 
-    def ask(self, model: Any, options: Any, notes: Any) -> Any:
+    def prediction_data(self, model: Any, metadata: Any, options: Any, notes: Any, watch: Any) -> Any:
         from fabula_toy.model import Numbers
 
         return Numbers(read_numbers(options.numbers), 0.0)

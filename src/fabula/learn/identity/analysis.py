@@ -1,30 +1,32 @@
 """MICap's figures of a trained run (Raajesh et al., CVPR 2024, supplement): Fig. 4 and 5 attention, Fig. 6 clusters.
 
-Fig. 6 asks the weights as they are: only who is who at prediction changes with eps, nothing is trained anew.
+Fig. 6 uses the trained weights: eps changes the clusters of faces at prediction; nothing is trained again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Progress, silent
 from fabula.learn.identity.attention import FaceShares, Shares, share_faces, share_streams
-from fabula.learn.identity.windows import tell_sets
+from fabula.learn.identity.windows import answer_sets
 from fabula.report.analysis import Analysis
 from fabula.report.drawing.panels import Boxes, Curves, Figure, Grid, Panel
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models.micap import Model
+    from fabula.learn.tasks.micap import AnalyseOptions
 
 FACES = (
     "Rows are blanks and who was filled in; attention of the last decoder layer to faces, scaled to 1 a row: to every "
     "face, to each person's faces of a clip, to each person."
 )
-GRID = np.linspace(0, 1, 101)  # where densities are told
+GRID = np.linspace(0, 1, 101)  # where densities are computed
 
 
 def density(x: Shares) -> Shares:
@@ -35,15 +37,17 @@ def density(x: Shares) -> Shares:
     spread = min(s for s in (x.std(), np.subtract(*np.percentile(x, [75, 25])) / 1.34) if s > 0) if np.ptp(x) else 0.0
     h = max(0.9 * spread * len(x) ** -0.2, 0.01)
     every = np.concatenate([x, -x, 2 - x])
-    made: Shares = np.exp(-0.5 * ((GRID[:, None] - every) / h) ** 2).sum(1) / (len(x) * h * np.sqrt(2 * np.pi))
-    return made
+    values: Shares = np.exp(-0.5 * ((GRID[:, None] - every) / h) ** 2).sum(1) / (len(x) * h * np.sqrt(2 * np.pi))
+    return values
 
 
-def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int) -> tuple[Figure, dict[str, Any]]:
+def draw_streams(
+    model: Model, data: Videosets, units: Sequence[int], batch_size: int
+) -> tuple[Figure, dict[str, object]]:
     """Fig. 4: where tokens of people look, and other tokens; over videosets."""
     shares = share_streams(model, data, units, batch_size)
     panels: list[Panel] = []
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, object] = {}
     for name, rows in (("person tokens", shares.people), ("caption tokens", shares.others)):
         lines = {
             stream: tuple(zip(GRID.tolist(), density(rows[:, k]).tolist(), strict=True))
@@ -66,10 +70,10 @@ def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: 
     return Figure("fig4", "Fig. 4: where tokens look", words, tuple(panels)), numbers
 
 
-def draw_faces(model: Any, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, Any]]:
+def draw_faces(model: Model, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, object]]:
     """Fig. 5, of some videosets: blanks × faces, × clusters per clip, × clusters."""
     figures: list[Figure] = []
-    numbers: dict[str, Any] = {}
+    numbers: dict[str, object] = {}
     for k, unit in enumerate(units):
         name = data.windows[unit][0]
         shares = share_faces(model, data, unit)
@@ -107,17 +111,17 @@ def cells(x: Shares) -> tuple[tuple[float, ...], ...]:
 
 
 def draw_eps(
-    model: Any, data: Videosets, units: Sequence[int], eps: Sequence[float], batch_size: int, watch: Progress = silent
-) -> tuple[Figure, dict[str, Any]]:
+    model: Model, data: Videosets, units: Sequence[int], eps: Sequence[float], batch_size: int, watch: Progress = silent
+) -> tuple[Figure, dict[str, object]]:
     """Fig. 6: class accuracy and number of clusters against the distance within which faces are one person's."""
-    from fabula.learn.tasks.micap import Told, score_blanks
+    from fabula.learn.tasks.micap import SetAnswer, score_blanks
 
     truth = {data.windows[i][0]: data.sets[data.windows[i][0]] for i in units}
-    scores, boxes, numbers = list[tuple[float, float]](), {}, dict[str, Any]()
+    scores, boxes, numbers = list[tuple[float, float]](), {}, dict[str, object]()
     for k, e in enumerate(eps):
         watch("clustering", k, len(eps))
         data.relink = e
-        filled = [Told(*one) for one in tell_sets(model, data, units, batch_size)]
+        filled = [SetAnswer(*one) for one in answer_sets(model, data, units, batch_size)]
         score = score_blanks(filled, truth)
         count = [len({p for clip in data[i].clips for p in clip.person.tolist()}) for i in units]
         five = tuple(float(q) for q in np.percentile(count, [0, 25, 50, 75, 100]))
@@ -136,12 +140,12 @@ def draw_eps(
     return Figure("fig6", "Fig. 6: how near faces must be", words, panels), numbers
 
 
-def analyse(model: Any, data: Videosets, options: Any, watch: Progress = silent) -> Analysis:
+def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progress = silent) -> Analysis:
     """All figures that the model and the data have."""
     units = list(range(len(data)))
     notes: list[str] = []
     figures: list[Figure] = []
-    numbers: dict[str, Any] = {"videosets": len(units)}
+    numbers: dict[str, object] = {"videosets": len(units)}
     short = [i for i in units if len(data.clips(data.windows[i][0])) <= data.config.clips]
     if not short:
         hint = f"attention is looked at in sets of at most {data.config.clips} clips"
@@ -158,8 +162,8 @@ def analyse(model: Any, data: Videosets, options: Any, watch: Progress = silent)
     if "fitb" in model.passes and "face" in model.inputs:
         watch("attention", 1, 3)
         chosen = choose_sets(data, units, options.sets, options.most)
-        some, numbers["faces"] = draw_faces(model, data, chosen)
-        figures += some
+        face_figures, numbers["faces"] = draw_faces(model, data, chosen)
+        figures += face_figures
         figure, numbers["eps"] = draw_eps(model, data, units, options.eps, options.batch_size, watch)
         figures.append(figure)
     else:

@@ -1,6 +1,6 @@
 """Where MICap looks (Raajesh et al., CVPR 2024, supplement, Fig. 4 and 5): attention of the last decoder layer.
 
-Fig. 4   captions are told; rows are tokens, people (PT) apart from others (CT); columns are summed by stream
+Fig. 4   captions are generated; rows are tokens, people (PT) apart from others (CT); columns are summed by stream
 Fig. 5   blanks are filled in; rows are blanks, columns faces, normalised over faces; then summed by cluster and clip,
          and by cluster
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from fabula.learn.identity.videosets import Videoset
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models.micap import Model
 
 Shares = NDArray[np.float64]
 
@@ -43,9 +44,9 @@ class FaceShares:
 
     def by_cluster(self) -> Shares:
         """[blanks, clusters]"""
-        made = np.zeros((len(self.faces), int(self.cluster.max(initial=-1)) + 1))
-        np.add.at(made.T, self.cluster, self.faces.T)
-        return made
+        shares = np.zeros((len(self.faces), int(self.cluster.max(initial=-1)) + 1))
+        np.add.at(shares.T, self.cluster, self.faces.T)
+        return shares
 
     def by_cluster_and_clip(self) -> tuple[list[tuple[int, int]], Shares]:
         """The pairs (cluster, clip) there are, and [blanks, pairs]."""
@@ -53,35 +54,35 @@ class FaceShares:
         place = np.array(
             [pairs.index(p) for p in zip(self.cluster.tolist(), self.clip.tolist(), strict=True)], np.int64
         )
-        made = np.zeros((len(self.faces), len(pairs)))
-        np.add.at(made.T, place, self.faces.T)
-        return pairs, made
+        shares = np.zeros((len(self.faces), len(pairs)))
+        np.add.at(shares.T, place, self.faces.T)
+        return pairs, shares
 
 
-def share_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int = 8) -> StreamShares:
-    """Fig. 4, of captions that the model tells itself."""
+def share_streams(model: Model, data: Videosets, units: Sequence[int], batch_size: int = 8) -> StreamShares:
+    """Fig. 4, for captions that the model generates."""
     device = next(model.parameters()).device
     people, others, streams = list[Shares](), list[Shares](), tuple[str, ...]()
     for i in range(0, len(units), batch_size):
         sets = [data[k] for k in units[i : i + batch_size]]
-        said = model.tell(data.collate(sets).to(device))
-        told = [Videoset(one.name, one.clips, row) for one, row in zip(sets, said, strict=True)]
-        batch = data.collate(told).to(device)
+        rows = model.generate(data.collate(sets).to(device))
+        captioned = [Videoset(one.name, one.clips, row) for one, row in zip(sets, rows, strict=True)]
+        batch = data.collate(captioned).to(device)
         A, memory = model.look(batch, "caption")
         streams = tuple(memory.streams)
         by_stream = torch.stack([A[:, :, place].sum(-1) for place in memory.streams.values()], -1)  # [B, L, streams]
         person = model.is_person(batch.tokens) & batch.token_mask
         other = batch.token_mask & ~person
         other[:, 0] = False  # START is not chosen
-        for kept, mask in ((people, person), (others, other)):
+        for columns, mask in ((people, person), (others, other)):
             for row, chosen in zip(by_stream, mask, strict=True):
                 if bool(chosen.any()):
                     share = row[chosen].sum(0).double().cpu().numpy()
-                    kept.append(share / share.sum())
+                    columns.append(share / share.sum())
     return StreamShares(streams, np.array(people).reshape(-1, len(streams)), np.array(others).reshape(-1, len(streams)))
 
 
-def share_faces(model: Any, data: Videosets, unit: int) -> FaceShares:
+def share_faces(model: Model, data: Videosets, unit: int) -> FaceShares:
     """Fig. 5, of blanks that the model fills itself."""
     device = next(model.parameters()).device
     batch = data.collate([data[unit]]).to(device)

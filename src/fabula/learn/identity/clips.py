@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from fabula.io.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
+from fabula.learn.options import JsonObject
 from fabula.learn.splits import pick_split
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
@@ -44,14 +45,14 @@ BOX = 5  # columns, and maybe one more
 
 
 class Streams:
-    """The stores of a folder by stream, opened when they are asked for."""
+    """The stores of a folder by stream, opened when they are first used."""
 
     def __init__(self, folder: str | Path) -> None:
         self.path = check_path(folder)
         if not self.path.is_dir():
             hint = f"a folder with a store per stream: {', '.join(NAMES)} (.safetensors, .h5, or folders of .npy)"
             raise InputError("no such folder of streams", file=folder, hint=hint)
-        self.kept: dict[str, ClipFeatures] = {}
+        self.cache: dict[str, ClipFeatures] = {}
         self.size = 0  # bytes of what is kept
         self.files = {name: file for name in NAMES if (file := self.find(name)) is not None}
         if not self.files.keys() - {"text"}:
@@ -74,7 +75,7 @@ class Streams:
         return any(store.metadata.get("simulated") for store in self.stores.values())
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> JsonObject:
         """Of all stores."""
         return {key: value for store in self.stores.values() for key, value in store.metadata.items()}
 
@@ -86,34 +87,34 @@ class Streams:
         return next((n for n in ("frame", "action") if n in self.stores and clip not in self.stores[n]), None)
 
     def read(self, clip: str, most: int) -> ClipFeatures:
-        """One clip; of its faces the first `most`. The last clips are kept: sets overlap."""
-        if clip in self.kept and len(self.kept[clip].face) <= most:
-            return self.kept[clip]
-        found = self.open(clip, most)
-        if len(found.face) < most:  # whole
-            self.kept[clip], self.size = found, self.size + size_of(found)
+        """Read one clip, with at most `most` faces. The last clips are cached, because sets overlap."""
+        if clip in self.cache and len(self.cache[clip].face) <= most:
+            return self.cache[clip]
+        features = self.open(clip, most)
+        if len(features.face) < most:  # whole
+            self.cache[clip], self.size = features, self.size + size_of(features)
         while self.size > KEPT:
-            self.size -= size_of(self.kept.pop(next(iter(self.kept))))
-        return found
+            self.size -= size_of(self.cache.pop(next(iter(self.cache))))
+        return features
 
     def open(self, clip: str, most: int) -> ClipFeatures:
-        found: dict[str, Floats] = {}
+        arrays: dict[str, Floats] = {}
         for name in ("frame", "action"):
-            found[name] = self.stores[name][clip] if name in self.stores else np.zeros((0, 1), np.float32)
+            arrays[name] = self.stores[name][clip] if name in self.stores else np.zeros((0, 1), np.float32)
         if "face" not in self.stores or clip not in self.stores["face"]:
             none, dim = np.zeros(0), self.dim("face") or 1
             empty = np.zeros((0, dim), np.float32)
             box = np.zeros((0, 4), np.float32)
-            return ClipFeatures(clip, found["frame"], found["action"], empty, box, none, none.astype(np.int64))
+            return ClipFeatures(clip, arrays["frame"], arrays["action"], empty, box, none, none.astype(np.int64))
         face, box = self.stores["face"][clip], self.stores["box"][clip]
         if len(face) != len(box) or box.shape[1] not in (BOX, BOX + 1):
-            seen = f"{len(face)} faces and boxes of shape {list(box.shape)}"
+            problem = f"{len(face)} faces and boxes of shape {list(box.shape)}"
             hint = "a row a face: x1, y1, x2, y2, video frame, and maybe who it is"
-            raise InputError(seen, file=self.files["box"], video=clip, noun="clip", hint=hint)
+            raise InputError(problem, file=self.files["box"], video=clip, noun="clip", hint=hint)
         face, box = face[:most], box[:most]
         person = box[:, BOX].astype(np.int64) if box.shape[1] > BOX else np.full(len(face), -1, np.int64)
         at = box[:, 4].astype(np.float64)
-        return ClipFeatures(clip, found["frame"], found["action"], face, box[:, :4], at, person)
+        return ClipFeatures(clip, arrays["frame"], arrays["action"], face, box[:, :4], at, person)
 
 
 def size_of(clip: ClipFeatures) -> int:
@@ -152,7 +153,7 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
-        self.films: Films | None = None  # where raw films are what is asked about
+        self.films: Films | None = None  # for predictions on raw films
         self.relink: float | None = None  # cluster faces at this eps, whatever the data say of people
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
@@ -161,7 +162,7 @@ class Videosets:
         self.note_faces()
 
     def note_people(self) -> None:
-        """Captions that name nobody teach nothing about people, and leave no blank to be filled."""
+        """Note captions that name no person: they have no blanks and do not train the identities."""
         if self.use == "caption":
             return
         empty = [name for name, one in self.sets.items() if not any(map(WHO.search, one.captions or ()))]
@@ -173,10 +174,10 @@ class Videosets:
             self.notes.add("{n} captionsets name nobody and " + nothing, name_id(name))
 
     def note_faces(self) -> None:
-        """Of more faces in a window than the model looks at, the first ones count, as published."""
+        """Note windows with more faces than the model reads; it reads the first ones, as published."""
         most = self.config.faces
         store = self.streams.stores.get("face")
-        if "face" not in self.config.seen or store is None:
+        if "face" not in self.config.stream_names or store is None:
             return
         count = cache(lambda clip: store.count(clip) if clip in store else 0)
         for name in self.sets:
@@ -204,26 +205,26 @@ class Videosets:
         """Some clips of a set, in this order."""
         one = self.sets[name]
         assert one.clips is not None
-        seen, numbered = self.look([one.clips[k] for k in clips])
+        features, numbered = self.look([one.clips[k] for k in clips])
         if one.captions is None or self.use == "caption":
-            return Videoset(name, seen, numbered=numbered)
+            return Videoset(name, features, numbered=numbered)
         captions = [one.captions[k] for k in clips]
         tokens = self.pieces.encode(captions, name, blank=self.use != "train")
-        text = self.describe(name, one.captions, clips) if "text" in self.config.seen else None
-        return Videoset(name, seen, tokens, text, numbered)
+        text = self.describe(name, one.captions, clips) if "text" in self.config.stream_names else None
+        return Videoset(name, features, tokens, text, numbered)
 
     def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
-        """Features of clips, with people where the data do not say them; and whether they do."""
-        left, seen = self.config.faces, list[ClipFeatures]()
+        """Features of clips, with clustered people if the data name none; and whether the data name them."""
+        left, features = self.config.faces, list[ClipFeatures]()
         for clip in clips:
-            seen.append(self.streams.read(clip, left))
-            left -= len(seen[-1].face)
+            features.append(self.streams.read(clip, left))
+            left -= len(features[-1].face)
         eps = self.config.face_eps if self.relink is None else self.relink
-        numbered = self.relink is None and not any((one.person < 0).any() for one in seen)
+        numbered = self.relink is None and not any((one.person < 0).any() for one in features)
         if not numbered:
-            who = iter(link_faces(np.concatenate([one.face for one in seen]), eps))
-            seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
-        return tuple(seen), numbered
+            who = iter(link_faces(np.concatenate([one.face for one in features]), eps))
+            features = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in features]
+        return tuple(features), numbered
 
     def describe(self, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats | None:
         """The text features of the blanks of some clips. [blanks, C]"""
@@ -236,9 +237,9 @@ class Videosets:
         if self.embed is None:
             rows = self.streams.stores["text"][name]
             if len(rows) != sum(map(len, masked)):
-                seen = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
+                problem = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
                 hint = "a row a blank, in the order of the captions"
-                raise InputError(seen, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
+                raise InputError(problem, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
             ends = np.cumsum([0, *map(len, masked)])
             return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
         both = [text for k in clips for pair in masked[k] for text in pair]
@@ -252,42 +253,42 @@ class Videosets:
 
 
 class FilmSets(dict[str, SetText]):
-    """Captionsets of raw films, with what was seen of them."""
+    """Captionsets of raw films, with the films' clips, people and features."""
 
     films: Films
-    recipes: Mapping[str, Any]  # of the run's features
+    recipes: JsonObject  # of the run's features
     faces: dict[str, Mapping[int, Mapping[int, float]]]  # by film: number of a P → person of the cast → attention
 
 
 def check_set(name: str, one: SetText, captions: bool) -> SetText:
     """Clips are named, and there is a caption for each."""
     if not one.clips:
-        hint = 'say which clips it is about: "clips": ["film-0012", …]'
+        hint = 'name its clips: "clips": ["film-0012", …]'
         raise InputError("no clips are named", video=name, noun="captionset", hint=hint)
     if captions and (one.captions is None or len(one.captions) != len(one.clips)):
-        seen = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
-        raise InputError(seen, video=name, noun="captionset", hint="a caption a clip")
+        problem = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
+        raise InputError(problem, video=name, noun="captionset", hint="a caption a clip")
     return one
 
 
-def only_seen(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: Notes) -> dict[str, SetText]:
+def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: Notes) -> dict[str, SetText]:
     """The sets whose clips all have features; others are an error, or with `skip` left out and counted."""
-    kept: dict[str, SetText] = {}
+    complete: dict[str, SetText] = {}
     for name, one in sets.items():
         missing = next(((c, s) for c in one.clips or () if (s := streams.lacks(c)) is not None), None)
         if missing is None:
-            kept[name] = one
+            complete[name] = one
         elif not skip:
             file = streams.files[missing[1]]
-            hint = "extract its features, or say --skip-missing"
+            hint = "extract its features, or use --skip-missing"
             raise InputError("no features of this clip", file=file, video=missing[0], noun="clip", hint=hint)
         else:
             notes.add(
                 "{n} captionsets have clips without features and are left out, as --skip-missing says", name_id(name)
             )
-    if not kept:
+    if not complete:
         raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
-    return kept
+    return complete
 
 
 def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:

@@ -31,7 +31,7 @@ STRIDE = 5  # video frames from one frame feature to the next
 
 @dataclass(frozen=True)
 class ClipFeatures:
-    """What is seen in one clip; arrays may be of length 0."""
+    """The features of one clip; arrays may have length 0."""
 
     id: str
     frame: Floats  # [n, C]
@@ -44,11 +44,11 @@ class ClipFeatures:
 
 @dataclass(frozen=True)
 class Videoset:
-    """Clips that are told together, what was said of them, and what is known of the blanks."""
+    """Clips that are captioned together, the tokens of their captions, and the text features of the blanks."""
 
     name: str
     clips: tuple[ClipFeatures, ...]
-    tokens: tuple[int, ...] = ()  # START … END; () where nothing is said
+    tokens: tuple[int, ...] = ()  # START … END; () without captions
     text: Floats | None = None  # [blanks, C]
     numbered: bool = False  # the data say who is who over all their clips, not in this set alone
 
@@ -94,14 +94,14 @@ class Batch(base.Batch):
 
 def pool_segments(x: Floats, segments: int) -> Floats:
     """[m, C] → [S, C]: the mean of each segment; fewer features than segments stand as they are, zeros behind."""
-    made = np.zeros((segments, x.shape[1]), np.float32)
+    pooled = np.zeros((segments, x.shape[1]), np.float32)
     n = len(x) // segments
     if not n:
-        made[: len(x)] = x
-        return made
+        pooled[: len(x)] = x
+        return pooled
     for s in range(segments):
-        made[s] = x[s * n : (s + 1) * n if s < segments - 1 else None].mean(0)
-    return made
+        pooled[s] = x[s * n : (s + 1) * n if s < segments - 1 else None].mean(0)
+    return pooled
 
 
 def frame_segments(n: int, segments: int) -> NDArray[np.int64]:
@@ -111,8 +111,8 @@ def frame_segments(n: int, segments: int) -> NDArray[np.int64]:
 
 def face_segments(at: NDArray[np.float64], n: int, segments: int, stride: int = STRIDE) -> NDArray[np.int64]:
     """⌊S · (v / (stride · n))⌋ of faces at video frames v; a face behind the last frame is in the last segment."""
-    found = np.floor(segments * (at / (stride * max(n, 1)))).astype(np.int64)
-    return found.clip(0, segments - 1)
+    segment = np.floor(segments * (at / (stride * max(n, 1)))).astype(np.int64)
+    return segment.clip(0, segments - 1)
 
 
 def scale_boxes(box: Floats, width: float, height: float) -> Floats:
@@ -128,13 +128,13 @@ def scale_boxes(box: Floats, width: float, height: float) -> Floats:
 
 def number_people(clips: Sequence[NDArray[np.int64]], within: str) -> list[NDArray[np.int64]]:
     """Clusters as 0, 1, 2, … by first appearance, over the set, or anew in every clip; "none": all 0."""
-    seen: dict[int, int] = {}
-    made = []
+    number_of: dict[int, int] = {}
+    numbers = []
     for people in clips:
-        seen = {} if within == "clip" else seen
-        number = [0 if within == "none" else seen.setdefault(int(p), len(seen)) for p in people]
-        made.append(np.array(number, np.int64))
-    return made
+        number_of = {} if within == "clip" else number_of
+        number = [0 if within == "none" else number_of.setdefault(int(p), len(number_of)) for p in people]
+        numbers.append(np.array(number, np.int64))
+    return numbers
 
 
 # --- a batch ---------------------------------------------------------------------------------------------------------
@@ -145,24 +145,24 @@ def check_videoset(one: Videoset, config: Config) -> None:
     if not one.clips:
         raise InputError("a videoset without clips", video=one.name, noun="captionset", hint="leave it out")
     if len(one.clips) > config.clips:
-        seen = f"{len(one.clips)} clips; the model takes {config.clips} at a time"
-        raise InputError(seen, video=one.name, noun="captionset", hint="cut it into windows")
+        problem = f"{len(one.clips)} clips; the model takes {config.clips} at a time"
+        raise InputError(problem, video=one.name, noun="captionset", hint="cut it into windows")
     if len(one.tokens) > config.tokens:
-        seen = f"captions of {len(one.tokens)} tokens; the model takes {config.tokens}"
+        problem = f"captions of {len(one.tokens)} tokens; the model takes {config.tokens}"
         raise InputError(
-            seen, video=one.name, noun="captionset", hint="cut it into smaller sets, or say --set tokens=…"
+            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or use --set tokens=…"
         )
     if one.text is not None and len(one.text) > config.blanks:
-        seen = f"{len(one.text)} blanks; the model takes {config.blanks}"
+        problem = f"{len(one.text)} blanks; the model takes {config.blanks}"
         raise InputError(
-            seen, video=one.name, noun="captionset", hint="cut it into smaller sets, or say --set blanks=…"
+            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or use --set blanks=…"
         )
 
 
 def collate(sets: Sequence[Videoset], config: Config, full: bool = False, renumber: bool = True) -> Batch:
     """Videosets as one batch, padded to the longest; `full` pads to the sizes of the config, as the published program.
 
-    Padding is masked, so both say the same. `renumber=False` takes clusters as they are.
+    Padding is masked, so both give the same result. `renumber=False` takes clusters as they are.
     """
     for one in sets:
         check_videoset(one, config)
@@ -172,15 +172,15 @@ def collate(sets: Sequence[Videoset], config: Config, full: bool = False, renumb
     T = c.frames if full else max(1, min(c.frames, max(len(k.frame) for s in sets for k in s.clips)))
     L = c.tokens if full else max(2, *(len(s.tokens) for s in sets))
     N, S = c.clips, c.segments
-    long, some = torch.long, torch.bool
+    long, boolean = torch.long, torch.bool
     b = Batch(
         [s.name for s in sets], torch.tensor([len(s.clips) for s in sets]),
-        torch.zeros(B, K, c.text_dim), torch.zeros(B, K, dtype=long), torch.zeros(B, K, dtype=some),
+        torch.zeros(B, K, c.text_dim), torch.zeros(B, K, dtype=long), torch.zeros(B, K, dtype=boolean),
         torch.zeros(B, N, S, c.action_dim),
         torch.zeros(B, F, c.face_dim), torch.zeros(B, F, dtype=long), torch.zeros(B, F, dtype=long),
-        torch.zeros(B, F, dtype=long), torch.zeros(B, F, 4), torch.zeros(B, F, dtype=some),
-        torch.zeros(B, N, T, c.frame_dim), torch.zeros(B, N, T, dtype=long), torch.zeros(B, N, T, dtype=some),
-        torch.zeros(B, L, dtype=long), torch.zeros(B, L, dtype=long), torch.zeros(B, L, dtype=some),
+        torch.zeros(B, F, dtype=long), torch.zeros(B, F, 4), torch.zeros(B, F, dtype=boolean),
+        torch.zeros(B, N, T, c.frame_dim), torch.zeros(B, N, T, dtype=long), torch.zeros(B, N, T, dtype=boolean),
+        torch.zeros(B, L, dtype=long), torch.zeros(B, L, dtype=long), torch.zeros(B, L, dtype=boolean),
     )  # fmt: skip
     for i, one in enumerate(sets):
         put_frames(b, i, one, config)
@@ -192,9 +192,9 @@ def collate(sets: Sequence[Videoset], config: Config, full: bool = False, renumb
 def put_frames(b: Batch, i: int, one: Videoset, config: Config) -> None:
     """Action and frames of set i."""
     for j, clip in enumerate(one.clips):
-        if "action" in config.seen and len(clip.action):
+        if "action" in config.stream_names and len(clip.action):
             b.action[i, j] = torch.from_numpy(pool_segments(clip.action, config.segments))
-        if "frame" in config.seen and len(clip.frame):
+        if "frame" in config.stream_names and len(clip.frame):
             n = min(len(clip.frame), b.frame.shape[2])
             b.frame[i, j, :n] = torch.from_numpy(clip.frame[:n])
             b.frame_segment[i, j, :n] = torch.from_numpy(frame_segments(n, config.segments))
@@ -203,7 +203,7 @@ def put_frames(b: Batch, i: int, one: Videoset, config: Config) -> None:
 
 def put_faces(b: Batch, i: int, one: Videoset, config: Config, renumber: bool) -> None:
     """Faces of set i, those of the first clips first."""
-    if "face" not in config.seen:
+    if "face" not in config.stream_names:
         return
     people = [clip.person for clip in one.clips]
     people = number_people(people, config.face_clusters) if renumber else people
@@ -228,11 +228,11 @@ def put_words(b: Batch, i: int, one: Videoset, config: Config) -> None:
     tokens = torch.tensor(one.tokens, dtype=torch.long)
     clip = (tokens == config.sep).cumsum(0).clamp(max=config.clips)
     b.tokens[i, :n], b.token_clip[i, :n], b.token_mask[i, :n] = tokens, clip, True
-    if one.text is None or not len(one.text) or "text" not in config.seen:
+    if one.text is None or not len(one.text) or "text" not in config.stream_names:
         return
     blanks = (tokens >= config.blank) & (tokens <= config.blank + config.people)
     if int(blanks.sum()) != len(one.text):
-        seen = f"{len(one.text)} rows of text features for {int(blanks.sum())} blanks"
-        raise InputError(seen, video=one.name, noun="captionset", hint="a row a blank, in the order of the captions")
+        problem = f"{len(one.text)} rows of text features for {int(blanks.sum())} blanks"
+        raise InputError(problem, video=one.name, noun="captionset", hint="a row a blank, in the order of the captions")
     k = len(one.text)
     b.text[i, :k], b.text_clip[i, :k], b.text_mask[i, :k] = torch.from_numpy(one.text), clip[blanks], True

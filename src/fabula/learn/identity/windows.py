@@ -1,12 +1,12 @@
 """Videosets of any length: clip by clip, with people carried on; memory stays that of one window.
 
-MICap (Raajesh et al., CVPR 2024) tells a set of five clips and stops there (its limitation C). Of a longer set the
-first five are told at once, and then each clip in a window with clips that are told already: the one before it, and
-those that show the same faces (`Film.anchors`). So the model itself says who is who again, from faces and text. Whom
-it names that is in none of them is known
+MICap (Raajesh et al., CVPR 2024) captions a set of five clips and stops there (its limitation C). Of a longer set the
+first five are captioned at once, and then each clip in a window with clips that have captions: the one before it, and
+those that show the same faces (`Film.anchors`). So the model itself identifies people again, from faces and text. A
+person whom it names and who is in none of them is
 
-    by face    if those who were named before while the same faces were looked at were one person
-    or new     otherwise; there may be more people in a film than the model has tokens for in a window
+a known one    if the people named before with attention to the same faces were one person
+a new one      otherwise; there may be more people in a film than the model has tokens for in a window
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,40 +25,41 @@ from fabula.learn.identity.videosets import Batch, Floats, Videoset
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models.micap import Config, Model
 
 ALIKE = 0.5  # a token is somebody known where it looks at the same faces, at least so much as it would at its own
 Answer = tuple[str, tuple[str, ...] | None, tuple[str, ...] | None]  # set, an id a blank, a caption a clip
 
 
-def tell_sets(
-    model: Any, data: Videosets, units: Sequence[int], batch_size: int = 8, watch: Progress = silent
+def answer_sets(
+    model: Model, data: Videosets, units: Sequence[int], batch_size: int = 8, watch: Progress = silent
 ) -> list[Answer]:
-    """Blanks filled and captions told, as the data are used for and the model was trained for; one answer a set."""
+    """Fill blanks and write captions, as far as the data ask and the model was trained for it; one answer per set."""
     fills = data.use in ("fitb", "both") and "fitb" in model.passes
     tells = data.use in ("caption", "both") and "caption" in model.passes
     device = next(model.parameters()).device
     names = [data.windows[i][0] for i in units]
     short = [name for name in names if len(data.clips(name)) <= data.config.clips]
-    made: dict[str, Answer] = {}
+    answers: dict[str, Answer] = {}
     for i in range(0, len(short), batch_size):
-        some = short[i : i + batch_size]
-        sets = [data.window(name, range(len(data.clips(name)))) for name in some]
+        part = short[i : i + batch_size]
+        sets = [data.window(name, range(len(data.clips(name)))) for name in part]
         batch = data.collate(sets).to(device)
-        filled = [people_of(row, model.config) for row in model.fill(batch)] if fills else [None] * len(some)
-        said = model.tell(batch) if tells else [None] * len(some)
-        for name, ids, row in zip(some, filled, said, strict=True):
-            told = None if row is None else tuple(data.pieces.decode(row, len(data.clips(name))))
-            made[name] = (name, ids, told)
-        watch("predicting", len(made), len(names))
+        filled = [people_of(row, model.config) for row in model.fill(batch)] if fills else [None] * len(part)
+        rows = model.generate(batch) if tells else [None] * len(part)
+        for name, ids, row in zip(part, filled, rows, strict=True):
+            captions = None if row is None else tuple(data.pieces.decode(row, len(data.clips(name))))
+            answers[name] = (name, ids, captions)
+        watch("predicting", len(answers), len(names))
     for name in names:
-        if name not in made:
+        if name not in answers:
             ids = fill_long(model, data, name) if fills else None
-            made[name] = (name, ids, tell_long(model, data, name) if tells else None)
-            watch("predicting", len(made), len(names))
-    return [made[name] for name in names]
+            answers[name] = (name, ids, caption_long(model, data, name) if tells else None)
+            watch("predicting", len(answers), len(names))
+    return [answers[name] for name in names]
 
 
-def people_of(tokens: Sequence[int], config: Any) -> tuple[str, ...]:
+def people_of(tokens: Sequence[int], config: Config) -> tuple[str, ...]:
     """P1, P2, …; over the whole vocabulary a blank may be filled with a word, which is then its own person."""
     known = range(config.blank + 1, config.start)
     return tuple(f"P{t - config.blank}" if t in known else f"token{t}" for t in tokens)
@@ -66,7 +67,7 @@ def people_of(tokens: Sequence[int], config: Any) -> tuple[str, ...]:
 
 @dataclass
 class People:
-    """The people of a long set: faces that were seen, and who was named when they were looked at.
+    """The people of a long set: their faces, and who was named while the model attended to each face.
 
     Faces are grouped by themselves, so that a name that was wrong once does not spoil a face for ever: a cluster of a
     clip is the known face whose mean is nearest, within `eps` cosine distance, each of a clip another (or the face of
@@ -82,22 +83,22 @@ class People:
         """The face that each cluster of a clip is; unknown ones are new."""
         if numbers is None:
             alike = {(i, f): cosine(mean, known) for i, mean in enumerate(means) for f, known in enumerate(self.sums)}
-            found = pair_off({pair: close for pair, close in alike.items() if close >= 1 - self.eps})
+            pairs = pair_off({pair: close for pair, close in alike.items() if close >= 1 - self.eps})
         else:
-            found = {i: self.numbered[n] for i, n in enumerate(numbers) if n in self.numbered}
+            pairs = {i: self.numbered[n] for i, n in enumerate(numbers) if n in self.numbered}
         faces = []
         for i, mean in enumerate(means):
-            if i not in found:
-                found[i] = len(self.sums)
+            if i not in pairs:
+                pairs[i] = len(self.sums)
                 self.sums.append(np.zeros_like(mean))
                 if numbers is not None:
-                    self.numbered[numbers[i]] = found[i]
-            self.sums[found[i]] = self.sums[found[i]] + mean
-            faces.append(found[i])
+                    self.numbered[numbers[i]] = pairs[i]
+            self.sums[pairs[i]] = self.sums[pairs[i]] + mean
+            faces.append(pairs[i])
         return faces
 
     def name(self, looks: Mapping[int, Mapping[int, float]], known: Mapping[int, int]) -> dict[int, int]:
-        """Who each token of a window is: as known, or whose face was looked at, or somebody new.
+        """Who each token of a window is: a known person, the person of the attended face, or a new one.
 
         looks: token → face → share of attention, 1 in all.   alike(token, k) = Σ_f look(f) · votes_k(f) / Σ votes_k
         """
@@ -119,13 +120,13 @@ class People:
         return person
 
     def numbers_of(self, k: int) -> dict[int, float]:
-        """The data's numbers of the faces that were looked at when person k was named, and how much."""
+        """The data's numbers of the faces attended to when person k was named, with the attention."""
         number = {face: n for n, face in self.numbered.items()}
         return {number[f]: share for f, share in self.votes[k].items() if f in number}
 
 
 def pair_off(alike: Mapping[tuple[int, int], float]) -> dict[int, int]:
-    """The most alike first, each one once."""
+    """Pair the most similar first, each one once."""
     pairs: dict[int, int] = {}
     taken: set[int] = set()
     for i, j in sorted(alike, key=lambda pair: (-alike[pair], pair)):
@@ -141,9 +142,9 @@ def cosine(a: Floats, b: Floats) -> float:
 
 @dataclass
 class Film:
-    """A long set as far as it is told."""
+    """A long set and its captions so far."""
 
-    model: Any
+    model: Model
     data: Videosets
     name: str
     part: str  # fitb or caption
@@ -156,7 +157,7 @@ class Film:
         self.people = People(self.data.config.face_eps)
 
     def windows(self) -> Iterator[tuple[list[int], int]]:
-        """Clips of each window, the ones to be told last; and how many are told already."""
+        """Clips of each window, new ones last; and how many have captions already."""
         N, clips = self.data.config.clips, len(self.data.clips(self.name))
         first = list(range(min(N, clips)))
         for k in first:
@@ -169,9 +170,9 @@ class Film:
             yield [*chosen, k], len(chosen)
 
     def look(self, k: int) -> None:
-        """Who is seen in clip k, as far as faces tell."""
-        seen, numbered = self.data.look([self.data.clips(self.name)[k]])
-        clip = seen[0]
+        """Identify the people of clip k by their faces."""
+        features, numbered = self.data.look([self.data.clips(self.name)[k]])
+        clip = features[0]
         x = clip.face / np.maximum(np.linalg.norm(clip.face, axis=1, keepdims=True), 1e-12)
         order, which = list(dict.fromkeys(clip.person.tolist())), np.zeros(len(x), np.int64)
         for c, person in enumerate(order):
@@ -186,7 +187,7 @@ class Film:
         self.sizes.append({face: value / largest for face, value in size.items()})
 
     def anchors(self, k: int, most: int) -> list[int]:
-        """Clips that are told and show the faces of clip k, in their order.
+        """Clips that have captions and show the faces of clip k, in their order.
 
         One after the other, the clip that shows most of what is not yet shown; of equal ones the earliest.
         """
@@ -203,7 +204,7 @@ class Film:
         return sorted(chosen)
 
     def numbers(self, clips: Sequence[int]) -> dict[int, int]:
-        """People of clips that are told → their numbers in a window, by first appearance."""
+        """People of clips that have captions → their numbers in a window, by first appearance."""
         local: dict[int, int] = {}
         for c in clips:
             for k in self.named[c]:
@@ -211,7 +212,7 @@ class Film:
         return local
 
     def name_tokens(self, batch: Batch, clips: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
-        """Who each person token of a window is; `known`: those of clips that are told."""
+        """Who each person token of a window is; `known`: those of clips that have captions."""
         model = self.model
         tokens = batch.tokens[0][model.is_person(batch.tokens[0]) & batch.token_mask[0]].tolist()
         looks: dict[int, dict[int, float]] = {t: {} for t in dict.fromkeys(tokens) if t != model.config.blank}
@@ -228,72 +229,72 @@ class Film:
         return self.people.name(looks, known)
 
 
-def fill_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
+def fill_long(model: Model, data: Videosets, name: str) -> tuple[str, ...]:
     """The blanks of a long set; those of clips that are filled are given again where they help."""
     config, device = data.config, next(model.parameters()).device
     film = Film(model, data, name, "fitb")
-    for clips, told in film.windows():
+    for clips, overlap in film.windows():
         batch = data.collate([data.window(name, clips)]).to(device)
-        local = film.numbers(clips[:told])
-        given = iter(local[k] for c in clips[:told] for k in film.named[c])
+        local = film.numbers(clips[:overlap])
+        known_numbers = iter(local[k] for c in clips[:overlap] for k in film.named[c])
         blanks = model.is_person(batch.tokens[0]).nonzero()[:, 0].tolist()
         where = [clips[min(int(batch.token_clip[0, t]), len(clips) - 1)] for t in blanks]
         known = torch.zeros_like(batch.token_mask)
-        for t, number in zip(blanks, given, strict=False):
+        for t, number in zip(blanks, known_numbers, strict=False):
             if number <= config.people:
                 batch.tokens[0, t], known[0, t] = config.blank + number, True
         free = [t for t in blanks if not known[0, t]]
         chosen = torch.tensor(model.fill(batch, known)[0], dtype=torch.long, device=device)
         batch.tokens[0, torch.tensor(free, dtype=torch.long)] = chosen
-        said = {config.blank + number: k for k, number in local.items() if number <= config.people}
-        person = film.name_tokens(batch, clips, said)
-        film.named += [[] for _ in clips[told:]]
+        person_of_token = {config.blank + number: k for k, number in local.items() if number <= config.people}
+        person = film.name_tokens(batch, clips, person_of_token)
+        film.named += [[] for _ in clips[overlap:]]
         for t, c in zip(blanks, where, strict=True):
-            if c in clips[told:]:
+            if c in clips[overlap:]:
                 film.named[c].append(person[int(batch.tokens[0, t])])
     return tuple(f"P{k + 1}" for row in film.named for k in row)
 
 
-def tell_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
-    return tell_film(model, data, name)[0]
+def caption_long(model: Model, data: Videosets, name: str) -> tuple[str, ...]:
+    return caption_film(model, data, name)[0]
 
 
-def tell_film(model: Any, data: Videosets, name: str, watch: Progress = silent) -> tuple[tuple[str, ...], People]:
-    """Captions of a long set, and its people: captions that are told are given again where they help."""
+def caption_film(model: Model, data: Videosets, name: str, watch: Progress = silent) -> tuple[tuple[str, ...], People]:
+    """Captions of a long set, and its people; earlier captions are part of the input where they help."""
     config, device = data.config, next(model.parameters()).device
     film = Film(model, data, name, "caption")
-    said: list[list[int]] = []  # by clip: its tokens; people as −1 − k
+    captions: list[list[int]] = []  # by clip: its tokens; people as −1 − k
     every = len(data.clips(name))
-    for clips, told in film.windows():
-        clips, begin, local = begin_captions(film, clips, told, said, config)
-        told = len(clips) - (1 if told else len(clips))
+    for clips, overlap in film.windows():
+        clips, begin, local = begin_captions(film, clips, overlap, captions, config)
+        overlap = len(clips) - (1 if overlap else len(clips))
         one = data.window(name, clips)
-        row = model.tell(data.collate([one]).to(device), [begin])[0]
+        row = model.generate(data.collate([one]).to(device), [begin])[0]
         batch = data.collate([Videoset(one.name, one.clips, row)]).to(device)
         known = {config.blank + number: k for k, number in local.items()}
         person = film.name_tokens(batch, clips, known)
-        for caption in split_captions(row, config, len(clips))[told:]:
-            said.append([-1 - person[t] if t in person else t for t in caption])
-            film.named.append([-1 - t for t in said[-1] if t < 0])
-        watch(f"telling {name}", len(said), every)
-    return tuple(say(data, caption) for caption in said), film.people
+        for caption in split_captions(row, config, len(clips))[overlap:]:
+            captions.append([-1 - person[t] if t in person else t for t in caption])
+            film.named.append([-1 - t for t in captions[-1] if t < 0])
+        watch(f"telling {name}", len(captions), every)
+    return tuple(decode_caption(data, caption) for caption in captions), film.people
 
 
 def begin_captions(
-    film: Film, clips: list[int], told: int, said: Sequence[Sequence[int]], config: Any
+    film: Film, clips: list[int], overlap: int, captions: Sequence[Sequence[int]], config: Config
 ) -> tuple[list[int], tuple[int, ...], dict[int, int]]:
-    """How a captionset begins whose first clips are told; the first of them are left out where there is no room."""
+    """The tokens of the clips that have captions already; the earliest are left out if there is no room."""
     while True:
-        local = film.numbers(clips[:told])
+        local = film.numbers(clips[:overlap])
         row = [config.start]
-        for c in clips[:told]:
-            row += [*(config.blank + local[-1 - t] if t < 0 else t for t in said[c]), config.sep]
-        if not told or (len(local) < config.people and len(row) <= config.tokens * told // (told + 1)):
+        for c in clips[:overlap]:
+            row += [*(config.blank + local[-1 - t] if t < 0 else t for t in captions[c]), config.sep]
+        if not overlap or (len(local) < config.people and len(row) <= config.tokens * overlap // (overlap + 1)):
             return clips, tuple(row), local
-        clips, told = clips[1:], told - 1
+        clips, overlap = clips[1:], overlap - 1
 
 
-def split_captions(row: Sequence[int], config: Any, clips: int) -> list[list[int]]:
+def split_captions(row: Sequence[int], config: Config, clips: int) -> list[list[int]]:
     """The tokens of each clip, without START, [SEP] and END."""
     captions: list[list[int]] = [[]]
     for token in row:
@@ -304,7 +305,7 @@ def split_captions(row: Sequence[int], config: Any, clips: int) -> list[list[int
     return [*captions, *([] for _ in range(clips))][:clips]
 
 
-def say(data: Videosets, caption: Sequence[int]) -> str:
+def decode_caption(data: Videosets, caption: Sequence[int]) -> str:
     """A caption with the set's own numbers, which may be more than the model knows."""
     blank = data.config.blank
     people = dict.fromkeys(-1 - t for t in caption if t < 0)

@@ -41,9 +41,9 @@ def read_pieces(path: str | Path) -> tuple[str, ...]:
     pieces = tuple(line for _, line in read_lines(path))
     missing = [name for name in ("[UNK]", "[SEP]") if name not in pieces]
     if missing or len(set(pieces)) != len(pieces):
-        seen = f"no line {missing[0]}" if missing else "a piece stands twice"
+        problem = f"no line {missing[0]}" if missing else "a piece is there twice"
         raise InputError(
-            f"not a WordPiece vocabulary: {seen}", file=path, hint="it is BERT's vocab.txt, a piece a line"
+            f"not a WordPiece vocabulary: {problem}", file=path, hint="it is BERT's vocab.txt, a piece a line"
         )
     return pieces
 
@@ -67,10 +67,10 @@ def train_pieces(captions: Iterable[str], size: int = 4000, min_count: int = 2) 
         best = min(pairs, key=lambda pair: (-pairs[pair], pair))
         if pairs[best] < min_count:
             break
-        made = best[0] + best[1].removeprefix("##")
-        known[made] = None
+        joined = best[0] + best[1].removeprefix("##")
+        known[joined] = None
         for word in sorted(where.pop(best)):
-            old, new = words[word], join_pair(words[word], best, made)
+            old, new = words[word], join_pair(words[word], best, joined)
             pairs.subtract(Counter({p: n * counts[word] for p, n in Counter(pairwise(old)).items()}))
             pairs.update(Counter({p: n * counts[word] for p, n in Counter(pairwise(new)).items()}))
             words[word] = new
@@ -91,12 +91,12 @@ def count_words(captions: Iterable[str]) -> Counter[str]:
     return counts
 
 
-def join_pair(split: Sequence[str], pair: tuple[str, str], made: str) -> list[str]:
+def join_pair(split: Sequence[str], pair: tuple[str, str], merged: str) -> list[str]:
     """A word's pieces with every such pair of neighbours joined."""
     joined: list[str] = []
     for piece in split:
         if joined and (joined[-1], piece) == pair:
-            joined[-1] = made
+            joined[-1] = merged
         else:
             joined.append(piece)
     return joined
@@ -111,32 +111,34 @@ class Pieces:
             raise InputError("the model has no vocabulary, so it cannot read captions", hint="train with captions")
         number = {piece: i for i, piece in enumerate(config.vocabulary)}
         self.tokenizer = need_tokenizers().BertWordPieceTokenizer(vocab=number, lowercase=True)
-        self.said: dict[str, list[int]] = {}
+        self.piece_ids: dict[str, list[int]] = {}
 
     def words(self, text: str) -> list[int]:
-        if text not in self.said:
-            self.said[text] = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return self.said[text]
+        if text not in self.piece_ids:
+            self.piece_ids[text] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return self.piece_ids[text]
 
     def encode(self, captions: Sequence[str], name: str = "", blank: bool = False) -> tuple[int, ...]:
-        """START … END. People are numbered by first appearance; with `blank` none is told apart."""
-        tokens, seen = [self.config.start], dict[str, int]()
+        """START … END. People are numbered by first appearance; with `blank` all people share one token."""
+        tokens, number_of = [self.config.start], dict[str, int]()
         for caption in captions:
             text, last = caption.strip().rstrip(".").rstrip(), 0
-            for found in WHO.finditer(text):
-                tokens += self.words(text[last : found.start()])
-                last = found.end()
-                who = 0 if blank or found[1] is None else seen.setdefault(plain_number(found[1]), len(seen) + 1)
+            for match in WHO.finditer(text):
+                tokens += self.words(text[last : match.start()])
+                last = match.end()
+                who = (
+                    0 if blank or match[1] is None else number_of.setdefault(plain_number(match[1]), len(number_of) + 1)
+                )
                 tokens.append(self.config.blank + who)
             tokens += [*self.words(text[last:]), self.config.sep]
-        if len(seen) > self.config.people:
-            problem = f"captions name {len(seen)} people; the model knows {self.config.people}"
+        if len(number_of) > self.config.people:
+            problem = f"captions name {len(number_of)} people; the model has room for {self.config.people}"
             hint = "train with --set people=…, or cut the set into smaller ones"
             raise InputError(problem, video=name or None, noun="captionset", hint=hint)
         return (*tokens, self.config.end)
 
     def decode(self, tokens: Sequence[int], clips: int) -> list[str]:
-        """A caption a clip, ids as P1, P2, …; empty where nothing is said; what is said beyond is not kept."""
+        """One caption per clip, ids as P1, P2, …; empty if the row has none; extra captions are dropped."""
         captions = [list[str]()]
         for token in tokens:
             if token == self.config.sep:
@@ -148,18 +150,18 @@ class Pieces:
                     captions[-1][-1] += piece[2:]
                 else:
                     captions[-1].append(piece)
-        told = [GLUED.sub(lambda m: m[1].replace(" ", ""), " ".join(words)) for words in captions]
-        made = [f"{text}." if text else "" for text in told]
-        return [*made, *[""] * clips][:clips]
+        texts = [GLUED.sub(lambda m: m[1].replace(" ", ""), " ".join(words)) for words in captions]
+        sentences = [f"{text}." if text else "" for text in texts]
+        return [*sentences, *[""] * clips][:clips]
 
 
 def fill_blanks(captions: Sequence[str], people: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Captions with their blanks filled in, and who stands in the blanks of each."""
+    """Captions with their blanks filled in, and the ids in the blanks of each."""
     left, filled, who = iter(people), list[str](), list[list[str]]()
     for caption in captions:
         here: list[str] = []
 
-        def put(found: re.Match[str], here: list[str] = here) -> str:
+        def put(match: re.Match[str], here: list[str] = here) -> str:
             here.append(next(left))
             return here[-1]
 
@@ -172,13 +174,13 @@ def fill_blanks(captions: Sequence[str], people: Sequence[str]) -> tuple[list[st
 
 def mask_people(captions: Sequence[str]) -> list[list[tuple[str, str]]]:
     """For every caption and blank: the caption with all people hidden, and the words around the blank."""
-    made = []
+    masked = []
     for caption in captions:
         hidden = WHO.sub("someone", caption)
         here = []
-        for found in WHO.finditer(caption):
-            left = WHO.sub("someone", caption[: found.start()]).split()[-3:]
-            right = WHO.sub("someone", caption[found.end() :]).split()[:3]
+        for match in WHO.finditer(caption):
+            left = WHO.sub("someone", caption[: match.start()]).split()[-3:]
+            right = WHO.sub("someone", caption[match.end() :]).split()[:3]
             here.append((hidden, " ".join([*left, "blank", *right])))
-        made.append(here)
-    return made
+        masked.append(here)
+    return masked

@@ -1,1 +1,1 @@
-"""What the training loop is made of: batches, learning rates, processes and random states, logs."""
+"""Parts of the training loop: batches, learning rates, processes and random states, logs."""

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
@@ -14,13 +13,13 @@ import fabula
 from fabula.core.errors import InputError, shown
 from fabula.io.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
-from fabula.learn.options import FREE, Run, Settings
+from fabula.learn.options import FREE, JsonObject, Run, Settings
 from fabula.media.stores.features import must_match
 
 
 @dataclass
 class Place:
-    """All that a checkpoint needs beside tensors."""
+    """Where training stands: what a checkpoint stores besides tensors."""
 
     epoch: int = 0
     batch: int = 0  # batches of this epoch that are done
@@ -40,85 +39,91 @@ class Place:
         return {n: v / max(self.count, 1) for n, v in self.sums.items()}
 
 
-def place_of(told: Any, path: Path) -> Place:
-    """Where training stood, as the header tells it."""
-    whole = isinstance(told, dict) and told.keys() == {f.name for f in fields(Place)}
-    counts = ("epoch", "batch", "step", "count", "stale")
-    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in counts)
-    tables = ("sums", "line", "best")
-    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in tables)
-    if not whole:
-        raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
-    return Place(**told)
+def place_of(saved: object, path: Path) -> Place:
+    """The training state of a checkpoint's header."""
+    if isinstance(saved, dict) and is_place(saved):
+        return Place(**saved)
+    raise InputError("its header has no training state", file=path, hint=checkpoint.AGAIN)
 
 
-def is_number(value: Any) -> bool:
+def is_place(saved: JsonObject) -> bool:
+    counts, tables = ("epoch", "batch", "step", "count", "stale"), ("sums", "line", "best")
+    return (
+        saved.keys() == {f.name for f in fields(Place)}
+        and all(type(saved[n]) is int and 0 <= saved[n] < 1 << 53 for n in counts)
+        and all(isinstance(saved[n], dict) and all(map(is_number, saved[n].values())) for n in tables)
+    )
+
+
+def is_number(value: object) -> bool:
     return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 63)
 
 
-def describe_run(model: nn.Module, settings: Settings, about: Mapping[str, Any]) -> dict[str, Any]:
+def describe_run(model: nn.Module, settings: Settings, about: JsonObject) -> dict[str, object]:
     """config.json."""
-    told = {
+    description = {
         "fabula": fabula.__version__,
         "model": model.name,
         "config": asdict(model.config),  # type: ignore[call-overload]
         "settings": asdict(settings),
         **about,
     }
-    made: dict[str, Any] = json.loads(json.dumps(told))  # tuples as the file has them
-    return made
+    as_read: dict[str, object] = json.loads(json.dumps(description))  # tuples as the file has them
+    return as_read
 
 
-def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
-    """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
-    asked = describe_run(model, settings, about)
+def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: JsonObject, first: bool) -> None:
+    """Prepare the run's folder. An existing run is only continued with --resume and only replaced with --overwrite."""
+    wanted = describe_run(model, settings, about)
     out = run.out
     there = out / "config.json"
     if run.resume:
         if not there.exists():
-            raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
-        must_agree(load_json(there), asked, there)
+            raise InputError("no run to resume here", file=out, hint="leave --resume out to start one")
+        must_agree(load_json(there), wanted, there)
         return
     if not first:
         return
     with name_write_failures(out):
         clear_folder(run)
         out.mkdir(parents=True, exist_ok=True)
-    dump_json(there, asked, indent=1)
+    dump_json(there, wanted, indent=1)
 
 
 def clear_folder(run: Run) -> None:
-    """What is there goes, if that was said."""
+    """Remove an existing run, if --overwrite is set."""
     names = ("config.json", "steps.csv", "epochs.csv", "validations.csv", "last.safetensors", "tracking.json")
     ours = [run.out / name for name in names] + sorted(run.out.glob("best*.safetensors"))
     if any(file.exists() for file in ours):
         if not run.overwrite:
             raise InputError(
-                "holds a run already", file=run.out, hint="say --resume to go on with it, --overwrite to lose it"
+                "holds a run already", file=run.out, hint="add --resume to continue it, or --overwrite to replace it"
             )
         for file in ours:
             file.unlink(missing_ok=True)
 
 
-def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
+def must_agree(saved: JsonObject, wanted: JsonObject, file: Path) -> None:
     """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
-    if not isinstance(kept, dict) or not all(isinstance(kept.get(part), dict) for part in ("config", "settings")):
-        hint = "say --overwrite to begin the run anew, or choose another --out"
-        raise InputError("is damaged: it does not say what the run was begun with", file=file, hint=hint)
-    if kept.get("model") != wanted["model"]:
-        was = shown(kept.get("model"))
+    if not isinstance(saved, dict) or not all(isinstance(saved.get(part), dict) for part in ("config", "settings")):
+        hint = "use --overwrite to start again, or choose another --out"
+        raise InputError("is damaged: the settings of the run are missing", file=file, hint=hint)
+    if saved.get("model") != wanted["model"]:
+        was = shown(saved.get("model"))
         hint = f"resume with --model {was}, or choose another --out"
         raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
-    if "recipe" in kept:
-        must_match(kept["recipe"], wanted.get("recipe"), allowed=False)
+    if "recipe" in saved:
+        must_match(saved["recipe"], wanted.get("recipe"), allowed=False)
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
-            if kept[part].get(name) != value and not (part == "settings" and name in FREE):
-                seen = f"{name} {tell_difference(kept[part].get(name), value)}"
-                raise InputError(seen, file=file, hint="resume with the settings and data of the run, or begin another")
+            if saved[part].get(name) != value and not (part == "settings" and name in FREE):
+                problem = f"{name} {describe_difference(saved[part].get(name), value)}"
+                raise InputError(
+                    problem, file=file, hint="resume with the settings and data of the run, or start another"
+                )
 
 
-def tell_difference(then: Any, now: Any) -> str:
+def describe_difference(then: object, now: object) -> str:
     """How a value differs from what it was; of long lists where."""
     if isinstance(then, list) and isinstance(now, list) and max(len(then), len(now)) > 8:
         first = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), None)

@@ -1,7 +1,7 @@
-"""Which examples make which batch, and who reads them: this process, or workers beside it.
+"""Batches: which examples they have, and whether this process or workers read them.
 
-The order is a function of seed and epoch; what an item draws (torch's generator) one of seed, epoch and item. So the
-curve is the same whoever reads, and after a kill nothing of it need be remembered but the place.
+The order is a function of seed and epoch; the random numbers of an item are one of seed, epoch and item. So the curve
+does not depend on who reads, and a resumed run needs only the position.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def batches(n: int, settings: Settings, epoch: int, rank: int = 0, world: int = 
 
 def seed_of(seed: int, epoch: int, item: int) -> int:
     """63 bits that no other (seed, epoch, item) has."""
-    made = hashlib.blake2b(f"{seed} {epoch} {item}".encode(), digest_size=8).digest()
-    return int.from_bytes(made, "little") >> 1
+    digest = hashlib.blake2b(f"{seed} {epoch} {item}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 class Seeded(Dataset[Any]):
-    """Items asked for as (epoch, item), each with a generator of its own; the process's own is left alone."""
+    """Items by (epoch, item), each with its own random generator; the process's generator does not change."""
 
     def __init__(self, data: Data, seed: int) -> None:
         self.data, self.seed = data, seed
@@ -66,7 +66,7 @@ class Failure:
 
 
 class Places(Sampler[list[tuple[int, int]]]):
-    """The batches of an epoch from a place on; workers that stay are told the next epoch by what they are asked for."""
+    """The batches of an epoch from a position on; persistent workers get the epoch with each index."""
 
     def __init__(self, n: int, settings: Settings, share: Share) -> None:
         self.n, self.settings, self.share = n, settings, share

@@ -1,7 +1,7 @@
-"""What a run writes down while it goes on: CSV tables that are cut back to a checkpoint, and other people's trackers.
+"""Logs of a run: CSV tables that are cut back to a checkpoint when it resumes, and experiment trackers.
 
-TensorBoard, Weights & Biases and MLflow are spoken to by the packages that they ship; a run that is resumed goes on in
-the same place there (`tracking.json` keeps the names they gave it).
+TensorBoard, Weights & Biases and MLflow are called through their own packages; a resumed run continues the same run
+there (`tracking.json` stores its ids).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.io.files import dump_json, load_json, name_write_failures, write_text
-from fabula.learn.options import Run
+from fabula.learn.options import JsonObject, Run
 from fabula.media.stores.kinds import summarize
 
 TRACKING = "tracking.json"
@@ -31,7 +31,7 @@ class Tracker(Protocol):
 
 
 def check_trackers(run: Run) -> None:
-    """Whether the packages of those that were asked for are there; before the run has a folder."""
+    """Check, before the run has a folder, that the packages of the trackers are installed."""
     for name in ("tensorboard", "wandb", "mlflow"):
         if getattr(run, name) and not is_installed(name):
             raise MissingExtra(f"--{name}", "track")
@@ -44,16 +44,16 @@ def is_installed(module: str) -> bool:
         return sys.modules.get(module) is not None
 
 
-def open_trackers(run: Run, config: Mapping[str, Any], step: int) -> list[Tracker]:
-    """Those that were asked for. What they were told after `step` is told again."""
-    made: list[Tracker] = []
+def open_trackers(run: Run, config: JsonObject, step: int) -> list[Tracker]:
+    """Open the trackers of the run. Values after `step` are logged again."""
+    trackers: list[Tracker] = []
     if run.tensorboard:
-        made.append(TensorBoard(run.out / "tensorboard", step))
+        trackers.append(TensorBoard(run.out / "tensorboard", step))
     if run.wandb is not None:
-        made.append(Wandb(run, run.wandb, config))
+        trackers.append(Wandb(run, run.wandb, config))
     if run.mlflow is not None:
-        made.append(Mlflow(run, run.mlflow, config))
-    return made
+        trackers.append(Mlflow(run, run.mlflow, config))
+    return trackers
 
 
 class TensorBoard:
@@ -71,7 +71,7 @@ class TensorBoard:
 
 
 class Wandb:
-    def __init__(self, run: Run, project: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, run: Run, project: str, config: JsonObject) -> None:
         import wandb
 
         id = recall_id(run, "wandb")
@@ -88,7 +88,7 @@ class Wandb:
 
 
 class Mlflow:
-    def __init__(self, run: Run, experiment: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, run: Run, experiment: str, config: JsonObject) -> None:
         import mlflow
 
         self.mlflow = mlflow
@@ -112,15 +112,15 @@ class Mlflow:
 def recall_id(run: Run, tracker: str) -> str | None:
     """The name that a tracker gave to the run that is resumed."""
     path = run.out / TRACKING
-    kept = load_json(path) if run.resume and path.exists() else {}
-    found = kept.get(tracker) if isinstance(kept, dict) else None
-    return found if isinstance(found, str) else None
+    ids = load_json(path) if run.resume and path.exists() else {}
+    id = ids.get(tracker) if isinstance(ids, dict) else None
+    return id if isinstance(id, str) else None
 
 
 def keep_id(run: Run, tracker: str, id: str) -> None:
     path = run.out / TRACKING
-    kept = load_json(path) if path.exists() else {}
-    dump_json(path, {**(kept if isinstance(kept, dict) else {}), tracker: id})
+    ids = load_json(path) if path.exists() else {}
+    dump_json(path, {**(ids if isinstance(ids, dict) else {}), tracker: id})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def read_lines(path: Path) -> list[dict[str, str]]:
 
 @contextlib.contextmanager
 def name_damage(path: Path) -> Iterator[None]:
-    """A table that cannot be read, as an error that says how to go on."""
+    """The error for a table that cannot be read."""
     try:
         yield
     except (OSError, csv.Error, ValueError) as error:
@@ -162,7 +162,7 @@ def name_damage(path: Path) -> Iterator[None]:
 
 
 def damaged_table(path: Path, why: str) -> InputError:
-    hint = "delete it to go on without the lines so far, or begin the run anew with --overwrite"
+    hint = "delete it to continue without its lines, or start again with --overwrite"
     return InputError(f"is damaged ({why})", file=path, hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""One process or several, on which device, in which precision; what they tell one another; their random states."""
+"""Processes, devices and precision; communication between processes; random states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -17,6 +17,8 @@ from torch import Tensor
 
 from fabula.core.errors import SpecError
 from fabula.learn.options import Settings
+
+T = TypeVar("T")
 
 PRECISIONS: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16-mixed": "16-mixed"}
 
@@ -43,7 +45,7 @@ def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
     """One process, or as many as torchrun started; on a CPU they speak gloo. `unused`: parameters without gradient."""
     device = find_device(settings.device)
     if settings.precision == "16-mixed" and device.type != "cuda":
-        raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; say bf16, or 32")
+        raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; use bf16, or 32")
     local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
     several: dict[str, Any] = {"accelerator": device.type, "precision": PRECISIONS[settings.precision]}
     if world > 1:
@@ -58,8 +60,8 @@ def seed_of_process(seed: int, rank: int) -> int:
     rank) has, so that a run with the next seed does not draw what this one's second process draws."""
     if rank == 0:
         return seed
-    made = hashlib.blake2b(f"{seed} process {rank}".encode(), digest_size=8).digest()
-    return int.from_bytes(made, "little") >> 1
+    digest = hashlib.blake2b(f"{seed} process {rank}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 def leave_group() -> None:
@@ -68,7 +70,7 @@ def leave_group() -> None:
         dist.destroy_process_group()
 
 
-def gather(mine: Any) -> list[Any]:
+def gather(mine: T) -> list[T]:
     """What every process has, in their order, in every process."""
     if not (dist.is_available() and dist.is_initialized()):
         return [mine]
@@ -77,12 +79,12 @@ def gather(mine: Any) -> list[Any]:
     return every
 
 
-def deal_back(shares: list[list[Any]]) -> list[Any]:
+def deal_back(shares: list[list[T]]) -> list[T]:
     """Units rank, rank + world, … of each process, put back into their order."""
-    made: list[Any] = [None] * sum(map(len, shares))
+    answers: list[Any] = [None] * sum(map(len, shares))
     for rank, share in enumerate(shares):
-        made[rank :: len(shares)] = share
-    return made
+        answers[rank :: len(shares)] = share
+    return answers
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -104,7 +106,7 @@ def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
 
 
 def module_of(device: torch.device) -> Any:
-    """torch.cuda, torch.mps, …: where the device's generator is asked for."""
+    """torch.cuda, torch.mps, …: the module with the device's random generator."""
     return getattr(torch, device.type)
 
 
@@ -115,7 +117,7 @@ def which(device: torch.device) -> tuple[torch.device, ...]:
 
 @contextmanager
 def keep_random(device: torch.device) -> Iterator[None]:
-    """Whatever is drawn inside, afterwards the generators stand where they stood."""
+    """Restore the random generators afterwards."""
     states = random_states(device)
     try:
         yield

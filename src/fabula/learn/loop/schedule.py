@@ -70,7 +70,7 @@ def describe_rates(settings: Settings, steps_per_epoch: int, total: int) -> str:
 
 
 def warn_of_rates(settings: Settings, paper: Settings, steps_per_epoch: int, total: int) -> str | None:
-    """What to say of a staircase that goes so far down that its last epochs learn nothing."""
+    """A warning for a staircase whose last learning rates are too small to train with."""
     s, epochs = settings, math.ceil(total / steps_per_epoch)
     low = next((e for e in range(epochs) if s.decay ** halvings(s, e) < 1e-3), None)
     if s.schedule != "staircase" or low is None or epochs - low < 2:
@@ -83,24 +83,24 @@ def warn_of_rates(settings: Settings, paper: Settings, steps_per_epoch: int, tot
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
-    """Adam, AdamW or BERT's, on the model's own groups or on all of it; biases and norms may be kept from decaying."""
+    """Adam, AdamW or BERT's, on the model's own groups or on all of it; biases and norms may be excluded from decay."""
     s = settings
     if s.optimizer == "bertadam":
         return BertAdam(groups_of(model, s), s.lr, s.betas, s.eps, s.weight_decay, s.clip_norm)
     kind: Any = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "bert": BertAdamW}[s.optimizer]
-    made: torch.optim.Optimizer = kind(
+    optimizer: torch.optim.Optimizer = kind(
         groups_of(model, s), lr=s.lr, betas=s.betas, eps=s.eps, weight_decay=s.weight_decay
     )
-    return made
+    return optimizer
 
 
-def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, Any]]:
+def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, object]]:
     """What the optimiser is given: all parameters, once each."""
     own = getattr(model, "parameter_groups", None)
     if own is not None:
         groups: list[dict[str, Any]] = own(settings)
-        told = [id(p) for group in groups for p in group["params"]]
-        if sorted(told) != sorted(id(p) for p in model.parameters() if p.requires_grad):
+        grouped = [id(p) for group in groups for p in group["params"]]
+        if sorted(grouped) != sorted(id(p) for p in model.parameters() if p.requires_grad):
             raise SpecError("the model's parameter_groups leave parameters out, or name one twice")
         return groups
     every = [p for p in model.parameters() if p.requires_grad]

@@ -15,6 +15,7 @@ Optional:
     Model.inference = ("beam", …)       settings that `predict --set` may change: they act on predictions alone; others
                                         are refused. Without it every setting may be changed
     Model.parts = {"encoder": (…,)}     prefixes of the weights that `--from-part encoder` takes over
+    Config.scope = "corpus"             of models that find moments: they search all videos, or "video": the query's own
     Model.grows = ("positions.weight",) tables that may have more rows than the weights of --from: the rest is random
     model.begin(epoch, step)            called before every step of the optimiser, whose number it is (from 0)
     model.parameter_groups(settings)    groups for the optimiser; a group's "lr_scale" multiplies the learning rate

@@ -33,7 +33,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -41,8 +41,11 @@ from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
-from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip
+from fabula.learn.retrieval.queries import predict_own
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 CLS, PAD = 0, 1  # RoBERTa's <s> and <pad>
 NOTHING = -1e4  # logit of a frame that is not there, and what attention adds where nothing may be seen
@@ -52,6 +55,7 @@ NOTHING = -1e4  # logit of a frame that is not there, and what attention adds wh
 class Config:
     """HERO as published, lengths and NMS as VERIFIED sets them for Charades-FIG; `Config.tiny()` is for a laptop."""
 
+    scope = "corpus"  # a query is searched in all videos
     feature_dim: int = 2048  # C: ResNet-152 (published: ResNet-152 + SlowFast, 4352)
     query_dim: int = 0  # the model reads ids of words
     vocabulary: tuple[str, ...] = ()  # words by id, the last is the unknown word; 0 is CLS, 1 is padding
@@ -301,7 +305,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "ids"
-    recipe: ClassVar[Mapping[str, Any]] = {
+    recipe: ClassVar[Mapping[str, object]] = {
         "steps": 5000, "batch_size": 32, "optimizer": "bert", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
         "eps": 1e-6, "schedule": "linear", "warmup": 500, "clip_norm": 1.0,
     }  # fmt: skip
@@ -320,9 +324,9 @@ class Model(nn.Module):
         if c.ids <= PAD + 1:
             raise SpecError(f"a vocabulary of {c.ids} words; ids 0 and 1 are no words")
         if c.max_clips > min(c.frame_positions, c.positions) or c.max_words + 1 > c.positions:
-            seen = f"{c.max_clips} clips or {c.max_words} words and CLS"
+            limits = f"{c.max_clips} clips or {c.max_words} words and CLS"
             hint = "set frame_positions and positions larger"
-            raise SpecError(f"{seen} do not fit into {c.frame_positions} and {c.positions} positions; {hint}")
+            raise SpecError(f"{limits} do not fit into {c.frame_positions} and {c.positions} positions; {hint}")
         self.cross = CrossModal(c)
         self.raw = Projection(c.feature_dim, c)
         self.time_positions, self.time = Positions(c.positions, c), Stack(c, c.time_layers)
@@ -343,25 +347,25 @@ class Model(nn.Module):
                     nn.init.zeros_(m.bias)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have a step of the optimiser from which on they are learnt."""
+        """Hard negatives and spans are trained from a certain optimiser step on."""
         self.step = step
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """No decay of biases and norms."""
         norms = {id(p) for m in self.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-        some: list[Tensor] = []
+        group: list[Tensor] = []
         none: list[Tensor] = []
         for name, p in self.named_parameters():
-            (none if id(p) in norms or name.endswith("bias") else some).append(p)
-        return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
+            (none if id(p) in norms or name.endswith("bias") else group).append(p)
+        return [{"params": group, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
     # -- what a retriever does ----------------------------------------------------------------------------------------
 
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         """Ids of words, without the CLS that is put before them here. [Q, L], [Q, L]"""
         ids = F.pad(query.masked_fill(~mask, PAD), (1, 0), value=CLS)  # [Q, 1 + L]
-        seen = F.pad(mask, (1, 0), value=True)
-        q = self.pool(self.cross.read_words(ids, seen), seen)  # [Q, H]
+        padded_mask = F.pad(mask, (1, 0), value=True)
+        q = self.pool(self.cross.read_words(ids, padded_mask), padded_mask)  # [Q, H]
         return Queries(F.normalize(q, dim=-1, eps=1e-5), self.span_query(q))
 
     def encode_video(self, features: Tensor, mask: Tensor) -> Videos:
@@ -485,8 +489,8 @@ UNUSED: tuple[str, ...] = (  # in the published state, and read by nothing when 
 )
 
 
-def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads and lengths leave no trace in them."""
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
+    """The fields of Config that follow from the shapes of a state under our names; heads and lengths do not."""
 
     def count(pattern: str) -> int:
         return len({m[1] for name in state if (m := re.match(pattern, name))})

@@ -96,12 +96,12 @@ class Config:
     compat_all_seps: bool = False  # END after `clips` [SEP] even in a set with fewer clips
 
     def __post_init__(self) -> None:
-        seen = self.seen
-        unknown = [name for name in seen if name not in STREAMS]
-        if unknown or not seen:
-            raise SpecError(f"streams is {self.streams!r}; say some of {', '.join(STREAMS)}, with commas")
-        if self.task != "fitb" and not set(seen) - {"text"}:
-            raise SpecError("captions are told from what is seen, and streams is text alone; say task=fitb")
+        names = self.stream_names
+        unknown = [name for name in names if name not in STREAMS]
+        if unknown or not names:
+            raise SpecError(f"streams is {self.streams!r}; use some of {', '.join(STREAMS)}, with commas")
+        if self.task != "fitb" and not set(names) - {"text"}:
+            raise SpecError("captioning needs a visual stream, and streams is only text; use task=fitb")
         if self.vocabulary and len(self.vocabulary) != self.words:
             raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
         if self.hidden % self.heads:
@@ -117,10 +117,10 @@ class Config:
         return replace(small, **changes)
 
     @property
-    def seen(self) -> tuple[str, ...]:
+    def stream_names(self) -> tuple[str, ...]:
         """The streams by name, in the order of the memory."""
-        given = [name.strip() for name in self.streams.split(",") if name.strip()]
-        return tuple(sorted(set(given), key=lambda name: STREAMS.index(name) if name in STREAMS else -1))
+        names = [name.strip() for name in self.streams.split(",") if name.strip()]
+        return tuple(sorted(set(names), key=lambda name: STREAMS.index(name) if name in STREAMS else -1))
 
     @property
     def blank(self) -> int:
@@ -174,7 +174,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, kv: KV, allowed: Tensor | None, A: list[Tensor] | None = None) -> Tensor:
         """x [B, T, D] reads K, V [B, H, S, D/H] where `allowed` [B|1, 1, T|1, S] says.
 
-        A, if given, is told the mean over heads.
+        A, if given, receives the mean over heads.
         """
         q = self.queries(x)
         if A is not None:
@@ -182,8 +182,8 @@ class Attention(nn.Module):
             a = a.masked_fill(~allowed, -math.inf) if allowed is not None else a
             A.append(a.softmax(-1).mean(1))
         y = F.scaled_dot_product_attention(q, *kv, attn_mask=allowed, dropout_p=self.dropout if self.training else 0.0)
-        made: Tensor = self.out(y.transpose(1, 2).flatten(2))
-        return made
+        projected: Tensor = self.out(y.transpose(1, 2).flatten(2))
+        return projected
 
 
 class FeedForward(nn.Module):
@@ -241,17 +241,17 @@ class Memory:
 
     @property
     def allowed(self) -> Tensor:
-        """Who may be looked at; where there is nothing at all, everything, so that no softmax is empty. [B, 1, 1, S]"""
+        """The attention mask; all True where nothing is real, so that no softmax is empty. [B, 1, 1, S]"""
         return (self.real | ~self.real.any(-1, keepdim=True))[:, None, None]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says of a videoset, as tokens; None where it was not asked."""
+    """The model's answer for a videoset, as tokens; None for a task that was not run."""
 
     name: str
     filled: tuple[int, ...] | None = None  # a token per blank
-    said: tuple[int, ...] | None = None  # a captionset, START and END included
+    caption_tokens: tuple[int, ...] | None = None  # a captionset, START and END included
 
 
 class Model(nn.Module):
@@ -261,7 +261,7 @@ class Model(nn.Module):
         "beam", "length_power", "compat_all_seps", "face_eps", "box_width", "box_height",
     )  # fmt: skip
     leaves_unused = True  # a pass leaves text, or rows of tables, without a gradient
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "schedule": "constant",
         "clip_norm": None, "clip_value": 0.1, "seed": 0,
     }  # fmt: skip
@@ -277,7 +277,7 @@ class Model(nn.Module):
             "face": config.face_dim,
             "frame": config.frame_dim,
         }
-        streams = [s for s in config.seen if config.task != "caption" or s != "text"]
+        streams = [s for s in config.stream_names if config.task != "caption" or s != "text"]
         self.inputs = nn.ModuleDict({stream: nn.Linear(dims[stream], D) for stream in streams})
         self.kind = nn.Embedding(len(STREAMS) - (config.task == "caption"), D)
         self.clip = nn.Embedding(config.clips + 1, D)
@@ -294,7 +294,7 @@ class Model(nn.Module):
     # --- encoder -----------------------------------------------------------------------------------------------------
 
     def tokens_of(self, batch: Batch, stream: str) -> tuple[Tensor, Tensor]:
-        """One stream, projected and told where it comes from (eq. 2–5): [B, n, D] and which of it is real [B, n]."""
+        """One stream, projected, with type embeddings (eq. 2–5): [B, n, D] and which of it is real [B, n]."""
         raw, real, clip, segment = batch.stream(stream)
         row = STREAMS.index(stream) - (self.config.task == "caption")
         x = self.inputs[stream](raw) + self.kind.weight[row] + self.clip(clip)
@@ -331,7 +331,7 @@ class Model(nn.Module):
         return x
 
     def decode(self, tokens: Tensor, clip: Tensor, memory: Memory, A: list[Tensor] | None = None) -> Tensor:
-        """h_j after reading w_1 … w_j and the memory (eq. 7). A, if given, is told the last layer's cross-attention."""
+        """h_j after reading w_1 … w_j and the memory (eq. 7). A, if given, gets the last layer's cross-attention."""
         T = tokens.shape[1]
         causal = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril()
         x = self.embed(tokens, clip)
@@ -367,7 +367,7 @@ class Model(nn.Module):
     # --- losses ------------------------------------------------------------------------------------------------------
 
     def loss(self, batch: Batch, part: str = "") -> dict[str, Tensor]:
-        """One pass: cross-entropy of people ("fitb", eq. 11) or of everything that is said ("caption", eq. 15)."""
+        """One pass: cross-entropy of people ("fitb", eq. 11) or of all tokens ("caption", eq. 15)."""
         part = part or self.passes[0]
         memory = self.encode(batch, part)
         h = self.decode(batch.tokens, batch.token_clip, memory)[:, :-1]  # position t − 1 tells token t
@@ -391,17 +391,17 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def predict(self, batch: Batch) -> list[Answer]:
-        """What the model is trained for: blanks filled in, captions told, or both."""
+        """Fill blanks, write captions, or both: what the model is trained for."""
         filled = self.fill(batch) if "fitb" in self.passes else [None] * len(batch.names)
-        said = self.tell(batch) if "caption" in self.passes else [None] * len(batch.names)
-        return [Answer(*one) for one in zip(batch.names, filled, said, strict=True)]
+        rows = self.generate(batch) if "caption" in self.passes else [None] * len(batch.names)
+        return [Answer(*one) for one in zip(batch.names, filled, rows, strict=True)]
 
     @torch.no_grad()
     def fill(self, batch: Batch, known: Tensor | None = None) -> list[tuple[int, ...]]:
-        """The blanks of every set from left to right: words are given, a person is chosen and then given, too.
+        """Fill the blanks of every set from left to right: words are input, and so is each chosen person.
 
-        Blanks are filled in step: the k-th of every set at once. What stands in a blank is never looked at, unless it
-        is `known` [B, L] (people of a window that an earlier window has told).
+        The k-th blanks of all sets are filled at once. The content of a blank is never read, unless it
+        is `known` [B, L] (people of a window that an earlier window has named).
         """
         memory = self.encode(batch, "fitb")
         blanks = self.is_person(batch.tokens) & batch.token_mask  # [B, L]
@@ -412,14 +412,14 @@ class Model(nn.Module):
             rows = torch.tensor([b for b, at in enumerate(place) if k < len(at)], device=tokens.device)
             at = torch.tensor([at[k] for at in place if k < len(at)], device=tokens.device)
             until = int(at.max())  # what is read: tokens before the blank
-            some = Memory(memory.x[rows], memory.real[rows], memory.streams, memory.raw[rows])
-            h = self.decode(tokens[rows, :until], batch.token_clip[rows, :until], some)
+            chosen = Memory(memory.x[rows], memory.real[rows], memory.streams, memory.raw[rows])
+            h = self.decode(tokens[rows, :until], batch.token_clip[rows, :until], chosen)
             best = self.person_logits(h[torch.arange(len(rows), device=at.device), at - 1]).argmax(-1)
             tokens[rows, at] = self.person_tokens(best)
         return [tuple(tokens[b, at].tolist()) for b, at in enumerate(place)]
 
     @torch.no_grad()
-    def tell(self, batch: Batch, begin: Sequence[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
+    def generate(self, batch: Batch, begin: Sequence[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
         """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be.
 
         `begin` is how each begins, START included, where that is known.
@@ -438,9 +438,9 @@ class Model(nn.Module):
         clip, ended = clips[:, -1], torch.zeros_like(tokens[:, 0], dtype=torch.bool)
         for t in range(G, self.config.tokens):
             best = tape.read(tokens[:, -1:], clip[:, None]).argmax(-1)
-            best = torch.where(clip >= last, self.config.end, best)  # every caption is told
-            given = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
-            best = torch.where(given >= 0, given, best)
+            best = torch.where(clip >= last, self.config.end, best)  # every caption is complete
+            forced = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
+            best = torch.where(forced >= 0, forced, best)
             best = torch.where(ended, 0, best)
             tokens = torch.cat([tokens, best[:, None]], 1)
             clip = (clip + (best == self.config.sep)).clamp(max=self.config.clips)
@@ -457,10 +457,10 @@ class Model(nn.Module):
         K, end = self.config.beam, self.config.end
         one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
         tape = Tape(self, one)
-        given = torch.tensor([list(begin)], device=memory.x.device)
-        clips = (given == self.config.sep).cumsum(1).clamp(max=self.config.clips)
+        prefix = torch.tensor([list(begin)], device=memory.x.device)
+        clips = (prefix == self.config.sep).cumsum(1).clamp(max=self.config.clips)
         if len(begin) > 1:
-            tape.read(given[:, :-1], clips[:, :-1])
+            tape.read(prefix[:, :-1], clips[:, :-1])
         seps = list(begin).count(self.config.sep)
         beams: list[tuple[float, tuple[int, ...], int]] = [(0.0, tuple(begin), seps)]  # log-probability, tokens, [SEP]s
         done: list[tuple[float, tuple[int, ...]]] = []
@@ -470,7 +470,7 @@ class Model(nn.Module):
             logp = tape.read(now[:, None], clip[:, None]).log_softmax(-1)
             grown: list[tuple[float, tuple[int, ...], int, int]] = []
             for k, (score, row, n) in enumerate(beams):
-                if n >= last:  # every caption is told: END costs nothing
+                if n >= last:  # every caption is complete: END costs nothing
                     grown.append((score, (*row, end), n, k))
                     continue
                 top = logp[k].topk(min(K, logp.shape[1]))
@@ -490,7 +490,7 @@ class Model(nn.Module):
     def look(self, batch: Batch, part: str) -> tuple[Tensor, Memory]:
         """The last decoder layer's attention to the memory, mean over heads. [B, L, S]
 
-        Row t is what was looked at when token t was chosen; row 0, START, is empty.
+        Row t is the attention when token t was chosen; row 0, START, is empty.
         """
         memory, A = self.encode(batch, part), list[Tensor]()
         self.decode(batch.tokens[:, :-1], batch.token_clip[:, :-1], memory, A)
@@ -498,7 +498,7 @@ class Model(nn.Module):
 
 
 class Tape:
-    """A captionset as it is told: keys and values of what was said are kept, one token is read at a time."""
+    """Incremental decoding of captionsets: keys and values are cached, one token is read at a time."""
 
     def __init__(self, model: Model, memory: Memory) -> None:
         self.model, self.allowed, self.at = model, memory.allowed, 0
@@ -568,15 +568,15 @@ READS = ("inputs.", "kind.", "clip.", "segment.", "cluster.", "box.", "encoder."
 def official_name(theirs: str) -> str | None:
     """Our name of a tensor of the published state dict; None for one that the published program never reads."""
     for pattern, ours in OFFICIAL:
-        if found := re.fullmatch(pattern, theirs):
-            return found.expand(ours)
+        if match := re.fullmatch(pattern, theirs):
+            return match.expand(ours)
     if any(re.fullmatch(pattern, theirs) for pattern in UNUSED):
         return None
     raise SpecError(f"the state has a tensor {theirs!r}, which is none of MICap's; is it a checkpoint of its code?")
 
 
 def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads, faces and frames leave no trace.
+    """The fields of Config that follow from the shapes of a state under our names; heads, faces and frames do not.
 
     Rules of the published program that its weights rely on (which rows, which classes) are switched on with them.
     """
@@ -589,9 +589,9 @@ def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
     def count(stack: str) -> int:
         return len({name.split(".")[1] for name in state if name.startswith(f"{stack}.")})
 
-    words, told = size("word.weight"), size("head.weight")
-    task = "fitb" if told != words else "caption" if size("kind.weight") < len(STREAMS) else "joint"
-    people = told - 1 if task == "fitb" else people
+    words, outputs = size("word.weight"), size("head.weight")
+    task = "fitb" if outputs != words else "caption" if size("kind.weight") < len(STREAMS) else "joint"
+    people = outputs - 1 if task == "fitb" else people
     return {
         "task": task, "hidden": size("word.weight", 1), "people": people, "words": words - SPECIALS - people - 2,
         "text_dim": size("inputs.text.weight", 1), "action_dim": size("inputs.action.weight", 1),
@@ -605,8 +605,10 @@ def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
 
 def idle_weights(config: Config) -> tuple[str, ...]:
     """How the names of published weights begin that a model of this config has no place for."""
-    unseen = [f"inputs.{s}." for s in STREAMS if s not in config.seen or (s == "text" and config.task == "caption")]
-    faces = () if "face" in config.seen else ("cluster.", "box.")
+    unseen = [
+        f"inputs.{s}." for s in STREAMS if s not in config.stream_names or (s == "text" and config.task == "caption")
+    ]
+    faces = () if "face" in config.stream_names else ("cluster.", "box.")
     return (*unseen, *faces, *(() if config.encoder else ("encoder.",)))
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -33,12 +33,15 @@ from torch import Tensor, nn
 
 from fabula.learn import batch as shared
 
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
+
 COLDEST, WARMEST = 0.001, 0.5  # τ stays between
 
 
 @dataclass
 class Batch(shared.Batch):
-    """B clips and N captions. Of those that are learnt from, the first B are true of their clips, the rest is H."""
+    """B clips and N captions. In training the first B are true of their clips, the rest is H."""
 
     video: Tensor  # [B, T, C]
     video_mask: Tensor  # [B, T] bool
@@ -91,13 +94,15 @@ class Layer(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(H, 4 * H), nn.GELU(), nn.Dropout(p), nn.Linear(4 * H, H))
         self.dropout = nn.Dropout(p)
 
-    def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None = None, seen: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Tensor, memory: Tensor | None = None, memory_mask: Tensor | None = None
+    ) -> Tensor:
         y = self.norms[0](x)
         x = x + self.dropout(self.own(y, y, y, key_padding_mask=~mask, need_weights=False)[0])
         if self.cross is not None:
-            assert memory is not None and seen is not None
+            assert memory is not None and memory_mask is not None
             y = self.norms[1](x)
-            x = x + self.dropout(self.cross(y, memory, memory, key_padding_mask=~seen, need_weights=False)[0])
+            x = x + self.dropout(self.cross(y, memory, memory, key_padding_mask=~memory_mask, need_weights=False)[0])
         out: Tensor = x + self.dropout(self.mlp(self.norms[-1](x)))
         return out
 
@@ -106,7 +111,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "noise_scorer"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ()
-    recipe: ClassVar[Mapping[str, Any]] = {
+    recipe: ClassVar[Mapping[str, object]] = {
         "epochs": 5, "batch_size": 32, "optimizer": "adamw", "lr": 4e-5, "weight_decay": 0.02,
         "schedule": "cosine", "warmup": 0.2, "clip_norm": 1.0,
     }  # fmt: skip
@@ -153,15 +158,15 @@ class Model(nn.Module):
         mean = (e_v * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)  # the mean of products is that of the clips
         return e_q @ mean.T
 
-    def match(self, words: Tensor, mask: Tensor, clips: Tensor, seen: Tensor) -> Tensor:
+    def match(self, words: Tensor, mask: Tensor, clips: Tensor, clip_mask: Tensor) -> Tensor:
         """m(V, q) of pairs. [P, 1 + L, H], [P, 1 + L], [P, T, H], [P, T] → [P, 2]"""
         e_q, e_v = F.normalize(self.text_out(words), dim=-1), F.normalize(self.video_out(clips), dim=-1)
         near = e_q @ e_v.transpose(1, 2)  # [P, 1 + L, T]
-        mean = (near * seen[:, None]).sum(-1) / seen.sum(-1, keepdim=True)
-        most = near.masked_fill(~seen[:, None], -1.0).amax(-1)
+        mean = (near * clip_mask[:, None]).sum(-1) / clip_mask.sum(-1, keepdim=True)
+        most = near.masked_fill(~clip_mask[:, None], -1.0).amax(-1)
         x = words + self.meet(torch.stack([mean, most], -1) / self.temperature)  # r [P, 1 + L, 2]
         for layer in self.fusion_layers:
-            x = layer(x, mask, clips, seen)
+            x = layer(x, mask, clips, clip_mask)
         out: Tensor = self.head(self.norm(x[:, 0]))
         return out
 
@@ -179,11 +184,11 @@ class Model(nn.Module):
         loss = c.weight_contrast * contrast + c.weight_match * matching
         return {"loss": loss, "contrast": contrast, "match": matching}
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """Matrices decay; biases, norms, positions and τ do not."""
-        some = [p for n, p in self.named_parameters() if p.ndim > 1 and not n.endswith("_at")]
+        decayed = [p for n, p in self.named_parameters() if p.ndim > 1 and not n.endswith("_at")]
         none = [p for n, p in self.named_parameters() if p.ndim <= 1 or n.endswith("_at")]
-        return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
+        return [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
     # -- scoring ------------------------------------------------------------------------------------------------------
 
@@ -193,17 +198,17 @@ class Model(nn.Module):
         clips, _ = self.encode_video(batch.video, batch.video_mask)
         words, mask, _ = self.encode_text(batch.texts, batch.texts_mask)
         c = self.match(words, mask, clips[batch.owner], batch.video_mask[batch.owner])[:, 1]  # [N]
-        of, told = batch.owner.tolist(), c.double().tolist()
-        return [[x for x, o in zip(told, of, strict=True) if o == i] for i in range(len(batch.names))]
+        of, confidence = batch.owner.tolist(), c.double().tolist()
+        return [[x for x, o in zip(confidence, of, strict=True) if o == i] for i in range(len(batch.names))]
 
 
 def contrast_loss(s: Tensor, owner: Tensor, rivals: Tensor) -> Tensor:
     """L_VTC. s [N, B] = s(V, q)/τ, the first B captions true; owner [N]; rivals [B, B]"""
     B = s.shape[1]
     own = torch.eye(B, dtype=torch.bool, device=s.device)
-    seen = torch.cat([own | rivals, owner[B:, None] == torch.arange(B, device=s.device)])  # [N, B]
+    counted = torch.cat([own | rivals, owner[B:, None] == torch.arange(B, device=s.device)])  # [N, B]
     right = s[:B].diagonal()
-    v2t = s.masked_fill(~seen, float("-inf")).logsumexp(0) - right  # [B]
+    v2t = s.masked_fill(~counted, float("-inf")).logsumexp(0) - right  # [B]
     t2v = s[:B].masked_fill(~(own | rivals), float("-inf")).logsumexp(1) - right  # [B]
     return (v2t.mean() + t2v.mean()) / 2
 
@@ -215,10 +220,10 @@ def draw_pairs(s: Tensor, owner: Tensor, rivals: Tensor) -> tuple[Tensor, Tensor
     there = rivals.any(1)
     pairs = [torch.stack([each, each], 1)]
     if there.any():
-        some = each[there]
+        candidates = each[there]
         video = torch.multinomial(s[:B].masked_fill(~rivals, float("-inf"))[there].softmax(1), 1)[:, 0]
         text = torch.multinomial(s[:B].T.masked_fill(~rivals, float("-inf"))[there].softmax(1), 1)[:, 0]
-        pairs += [torch.stack([some, video], 1), torch.stack([text, some], 1)]
+        pairs += [torch.stack([candidates, video], 1), torch.stack([text, candidates], 1)]
     pairs.append(torch.stack([torch.arange(B, len(s), device=s.device), owner[B:]], 1))
     every = torch.cat(pairs)
     labels = torch.zeros(len(every), dtype=torch.long, device=s.device)

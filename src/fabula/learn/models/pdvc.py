@@ -207,7 +207,7 @@ def hats(x: Tensor, memory: Memory, outside: str) -> tuple[Tensor, Tensor]:
 def mix(value: Tensor, frame: Tensor, share: Tensor) -> Tensor:
     """Σ_n share_n · V[frame_n]: a sparse matrix times V. [B, S, H, d], 2 × [B, Q, H, N] → [B, Q, H, d]
 
-    As a dense matrix where a gradient is asked for: its product is faster forward and back than any gather.
+    As a dense matrix if a gradient is needed: its product is faster forward and back than any gather.
     """
     (B, S, H, d), (Q, N) = value.shape, (frame.shape[1], frame.shape[3])
     share = share.to(value.dtype)
@@ -232,7 +232,7 @@ def reach(reference: Tensor, memory: Memory, points: int) -> tuple[Tensor, Tenso
 
 
 class Deformable(nn.Module):
-    """Each query looks at P positions per head and level, near its reference (Zhu et al., ICLR 2021, in 1-D).
+    """Each query reads P positions per head and level, near its reference (Zhu et al., ICLR 2021, in 1-D).
 
         x_hlp = ref_l + Δ_hlp / T_l            for a reference point
         x_hlp = c_l + Δ_hlp / P · len_l / 2    for a reference box (centre c, length len)
@@ -413,7 +413,7 @@ Pairs = tuple[Tensor, Tensor, Tensor]  # video, query, step: 3 × [N]
 
 @dataclass
 class Layer:
-    """What one decoder layer says. `reference` is where its queries looked, before it moved them."""
+    """The output of one decoder layer. `reference` is the reference of its queries before it moved them."""
 
     hidden: Tensor  # [B, Q, D]
     reference: Tensor  # [B, Q, 1] or [B, Q, 2]
@@ -499,12 +499,12 @@ class Captioner(nn.Module):
         a = self.energy(torch.tanh(clip + (state + self.from_state.bias)[:, None]))[..., 0].softmax(1)  # [N, L·P]
         return blend(r.value, row, share * a.repeat_interleave(2, 1))
 
-    def step(self, given: Tensor, state: tuple[Tensor, Tensor], r: Reading) -> tuple[Tensor, Tensor]:
+    def step(self, inputs: Tensor, state: tuple[Tensor, Tensor], r: Reading) -> tuple[Tensor, Tensor]:
         """The LSTM one word further; `given` is what word and query bring into its gates. [N, 4R], 2 × [N, R]"""
         h, cell = state
         R = h.shape[1]
         of_h = F.linear(h, r.of_state)
-        gates = given + of_h[:, : 4 * R]
+        gates = inputs + of_h[:, : 4 * R]
         if self.attends:
             gates = gates + self.look(of_h[:, 4 * R : -R], of_h[:, -R:], r)
         i, f, g, o = precise(gates).chunk(4, 1)
@@ -518,38 +518,38 @@ class Captioner(nn.Module):
         alive = [sum(k > t for k in lengths) for t in range(1, max(lengths))]
         spots = [(i, t) for t, n in enumerate(alive) for i in by_length[:n]]  # of every word that counts
         row, column = torch.tensor(spots, device=tokens.device).T
-        given = F.linear(self.words(tokens[row, column]), r.of_word) + r.gates[row]  # [Σ alive, 4R]
-        h = cell = precise(given.new_zeros(N, self.lstm.hidden_size))
-        r, told = r.keep(row[:N]), []
-        for n, word in zip(alive, torch.split(given, alive), strict=True):
+        inputs = F.linear(self.words(tokens[row, column]), r.of_word) + r.gates[row]  # [Σ alive, 4R]
+        h = cell = precise(inputs.new_zeros(N, self.lstm.hidden_size))
+        r, outputs = r.keep(row[:N]), []
+        for n, word in zip(alive, torch.split(inputs, alive), strict=True):
             if n < len(h):
                 h, cell, r = h[:n], cell[:n], r.keep(slice(n))
             h, cell = self.step(word, (h, cell), r)
-            told.append(h)
-        nll = F.cross_entropy(self.out(self.drop(torch.cat(told))), tokens[row, column + 1], reduction="none")
+            outputs.append(h)
+        nll = F.cross_entropy(self.out(self.drop(torch.cat(outputs))), tokens[row, column + 1], reduction="none")
         return nll.new_zeros(N, tokens.shape[1] - 1).index_put((row, column), -nll)
 
     def greedy(self, r: Reading, max_words: int) -> tuple[Tensor, Tensor]:
         """The likeliest word each time, up to the first 0: tokens [N, ≤ max_words], Σ log p of the words [N]."""
         N = len(r.video)
         word, going = r.video.new_zeros(N), torch.arange(N, device=r.video.device)
-        told, score = word.new_zeros(N, 0), precise(r.gates.new_zeros(N))
+        tokens, score = word.new_zeros(N, 0), precise(r.gates.new_zeros(N))
         h = cell = score.new_zeros(N, self.lstm.hidden_size)
         codes = r.gates.new_empty(self.words.num_embeddings, r.gates.shape[1])  # what a word brings into the gates
         known = torch.zeros(len(codes), dtype=torch.bool, device=word.device)
-        while told.shape[1] < max_words and len(going):
+        while tokens.shape[1] < max_words and len(going):
             new = torch.unique(word[~known[word]])
             codes[new], known[new] = F.linear(self.words(new), r.of_word).to(codes.dtype), True
             h, cell = self.step(codes[word] + r.gates, (h, cell), r)
             logits = precise(self.out(self.drop(h)))
             best, word = logits.max(-1)
-            told = F.pad(told, (0, 1))
-            told[going, -1] = word
+            tokens = F.pad(tokens, (0, 1))
+            tokens[going, -1] = word
             on = word.nonzero()[:, 0]  # finished captions cost nothing further
             score[going[on]] += (best - logits.logsumexp(-1))[on]
             if len(on) < len(going):
                 word, h, cell, going, r = word[on], h[on], cell[on], going[on], r.keep(on)
-        return told, score
+        return tokens, score
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -576,7 +576,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "pdvc"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("ec_alpha", "length_power", "max_words")
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 1, "lr": 5e-5, "weight_decay": 1e-4, "betas": (0.9, 0.999),
         "decay": 0.5, "decay_from": 8, "decay_every": 3, "clip_norm": 100.0,
     }  # fmt: skip
@@ -585,7 +585,7 @@ class Model(nn.Module):
         super().__init__()
         c = self.config = config
         if config.captioner != "none" and not config.vocabulary:
-            raise SpecError("a captioner needs a vocabulary; build one, or say captioner='none'")
+            raise SpecError("a captioner needs a vocabulary; build one, or use captioner='none'")
         if config.proposals == "gt" and config.captioner == "none":
             raise SpecError("proposals='gt' trains captions alone, and captioner='none' has none")
         D = c.hidden
@@ -653,7 +653,7 @@ class Model(nn.Module):
         return memory
 
     def decode(self, batch: Batch, memory: Memory) -> list[Layer]:
-        """What each layer says. Heads and references are float32 whatever autocast makes of the rest."""
+        """The output of each layer. Heads and references are float32, also under autocast."""
         B, D = len(batch.features), self.config.hidden
         kind = memory.x.device.type
         unused: Tensor | None = None
@@ -707,8 +707,8 @@ class Model(nn.Module):
                 elif c.matcher == "soft":
                     parts[i]["soft"] = soft[i].mean()
         if self.captioner is not None:
-            for part, told in zip(parts, self.caption_losses(layers, batch, memory, pairs), strict=True):
-                part["caption"] = told
+            for part, losses in zip(parts, self.caption_losses(layers, batch, memory, pairs), strict=True):
+                part["caption"] = losses
         total = batch.features.new_zeros(())
         named: dict[str, Tensor] = {}
         for i, part in enumerate(parts):
@@ -728,7 +728,7 @@ class Model(nn.Module):
         return C
 
     def match_layers(self, layers: Sequence[Layer], targets: Tensor, mask: Tensor) -> tuple[list[Pairs], Tensor]:
-        """Pairs (video, query, step) of each layer, and what a soft matcher says of each layer and video [A, B].
+        """Pairs (video, query, step) of each layer, and the value of a soft matcher for each layer and video [A, B].
 
         All layers are matched in one call: the costs leave the device once. Ordered matchers see both sides by centre.
         """
@@ -740,7 +740,7 @@ class Model(nn.Module):
         soft = logits.new_zeros(A, B)
         if c.matcher == "hungarian":
             with torch.no_grad():
-                b, q, t = (found := self.match(self.cost(logits, boxes, targets), (None, m))).flat()
+                b, q, t = (matched := self.match(self.cost(logits, boxes, targets), (None, m))).flat()
         else:
             by_step = targets[..., 0].masked_fill(~mask, math.inf).argsort(dim=1, stable=True)  # padding stays behind
             by_query = boxes[..., 0].argsort(dim=1, stable=True)  # [A·B, Q]
@@ -748,15 +748,15 @@ class Model(nn.Module):
             targets = take_rows(targets, by_step)
             logits = logits.gather(1, by_query)
             if c.matcher == "marginal":
-                found = self.match(self.energy(logits, boxes, targets), (None, m))
-                assert found.value is not None
-                soft = (found.value + self.focal(logits)[1].sum(1)).view(A, B)
+                matched = self.match(self.energy(logits, boxes, targets), (None, m))
+                assert matched.value is not None
+                soft = (matched.value + self.focal(logits)[1].sum(1)).view(A, B)
             else:
-                found = self.match(self.cost(logits if c.soft_class else logits.detach(), boxes, targets), (None, m))
-                soft = soft if found.loss is None else found.loss.view(A, B)
-            b, q, t = found.flat()
+                matched = self.match(self.cost(logits if c.soft_class else logits.detach(), boxes, targets), (None, m))
+                soft = soft if matched.loss is None else matched.loss.view(A, B)
+            b, q, t = matched.flat()
             q, t = by_query[b, q], by_step[b, t]
-        sizes = [sum(len(found[i][0]) for i in range(a * B, (a + 1) * B)) for a in range(A)]
+        sizes = [sum(len(matched[i][0]) for i in range(a * B, (a + 1) * B)) for a in range(A)]
         return list(zip(*(torch.split(x, sizes) for x in (b % B, q, t)), strict=True)), soft
 
     def focal(self, logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -839,15 +839,15 @@ class Model(nn.Module):
 
     # -- inference ----------------------------------------------------------------------------------------------------
 
-    def tell(self, layer: Layer, memory: Memory) -> tuple[Tensor, Tensor]:
+    def write_captions(self, layer: Layer, memory: Memory) -> tuple[Tensor, Tensor]:
         """A caption of every query by the likeliest words, and its log-probability: [B, Q, ≤ max_words], [B, Q]"""
         assert self.captioner is not None
         B, Q, _ = layer.hidden.shape
         video = torch.arange(B, device=memory.x.device).repeat_interleave(Q)
         looks = self.looks(layer.reference.flatten(0, 1), video, memory)
         reading = self.captioner.read(layer.hidden.flatten(0, 1), video, looks, memory)
-        told, score = self.captioner.greedy(reading, self.config.max_words)
-        return told.view(B, Q, -1), score.view(B, Q)
+        tokens, score = self.captioner.greedy(reading, self.config.max_words)
+        return tokens.view(B, Q, -1), score.view(B, Q)
 
     @torch.no_grad()
     def predict(self, batch: Batch) -> list[Story]:
@@ -855,23 +855,23 @@ class Model(nn.Module):
         c = self.config
         memory = self.encode(batch)
         last = self.decode(batch, memory)[-1]
-        joint, told = last.logits.sigmoid(), None
+        joint, tokens = last.logits.sigmoid(), None
         if self.captioner is not None:
-            told, score = self.tell(last, memory)
-            words = (told != 0).sum(-1)
+            tokens, score = self.write_captions(last, memory)
+            words = (tokens != 0).sum(-1)
             joint = joint + c.ec_alpha * score / (words**c.length_power + 1e-5)
         if c.proposals == "gt":
-            kept = [m.nonzero()[:, 0] for m in batch.span_mask]
+            chosen = [m.nonzero()[:, 0] for m in batch.span_mask]
         else:
             counts = last.counts.argmax(-1).clamp(1, c.queries).tolist()
-            kept = [j.topk(n).indices for j, n in zip(joint, counts, strict=True)]
+            chosen = [j.topk(n).indices for j, n in zip(joint, counts, strict=True)]
         spans = to_span(last.boxes).clamp(0, 1) * batch.duration[:, None, None]
         stories = []
         for i, video in enumerate(batch.videos):
             events = []
-            for k in kept[i].tolist():
+            for k in chosen[i].tolist():
                 start, end = spans[i, k].tolist()
-                caption = None if told is None or self.words is None else self.words.decode(told[i, k].tolist())
+                caption = None if tokens is None or self.words is None else self.words.decode(tokens[i, k].tolist())
                 events.append(Event(Segment(start, end), caption, float(joint[i, k])))
             stories.append(Story(video, tuple(events), float(batch.duration[i])).by_start())
         return stories

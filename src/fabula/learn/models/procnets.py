@@ -105,7 +105,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "procnets"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("beam", "max_steps")
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 1, "lr": 4e-5, "weight_decay": 1e-3, "betas": (0.8, 0.999),
         "decay": 1.0, "clip_norm": None, "clip_value": 1.0,
     }  # fmt: skip
@@ -171,8 +171,8 @@ class Model(nn.Module):
         N, T = self.config.cells, features.shape[1]
         whole = p.cells.new_tensor([1.0, T]).expand(len(before), 2)
         chosen = p.cells.gather(1, before.clamp(max=N - 1)[:, None, None].expand(-1, 1, 2))[:, 0]
-        seen = self.mean_frame(features, torch.where((before == N)[:, None], whole, chosen))
-        x = torch.cat([p.pooled, self.cell_code(before), self.segment_code(seen)], -1)
+        context = self.mean_frame(features, torch.where((before == N)[:, None], whole, chosen))
+        x = torch.cat([p.pooled, self.cell_code(before), self.segment_code(context)], -1)
         h, cell = self.lstm(x, state)
         return self.next_cell(self.drop(h)).log_softmax(-1), (h, cell)
 
@@ -207,11 +207,11 @@ class Model(nn.Module):
                 best, which = overlap.max(1)
                 positive = (inside & (best >= c.positive)).nonzero()[:, 0]
                 negative = (inside & (best < c.negative)).nonzero()[:, 0]
-                some = positive[torch.randperm(len(positive), device=positive.device)[: c.samples // 2]]
-                rest = negative[torch.randperm(len(negative), device=negative.device)[: c.samples - len(some)]]
-            hits = F.binary_cross_entropy_with_logits(logits[some], torch.ones_like(logits[some]), reduction="sum")
+                drawn = positive[torch.randperm(len(positive), device=positive.device)[: c.samples // 2]]
+                rest = negative[torch.randperm(len(negative), device=negative.device)[: c.samples - len(drawn)]]
+            hits = F.binary_cross_entropy_with_logits(logits[drawn], torch.ones_like(logits[drawn]), reduction="sum")
             misses = F.binary_cross_entropy_with_logits(logits[rest], torch.zeros_like(logits[rest]), reduction="sum")
-            proposal = proposal + (hits + misses) / max(len(some) + len(rest), 1)
+            proposal = proposal + (hits + misses) / max(len(drawn) + len(rest), 1)
             if len(positive):
                 off = F.smooth_l1_loss(bounds[positive], true[which[positive]], reduction="sum")
                 boundary = boundary + off / len(positive)
@@ -229,8 +229,8 @@ class Model(nn.Module):
             logp, state = self.step(features, p, before, state)
             losses.append(-logp.gather(1, target[:, t : t + 1])[:, 0])
             before = target[:, t]
-        told = torch.stack(losses, 1) * counted  # [B, K + 1]
-        return (told.sum(1) / counted.sum(1)).mean()
+        counted_losses = torch.stack(losses, 1) * counted  # [B, K + 1]
+        return (counted_losses.sum(1) / counted.sum(1)).mean()
 
     # -- inference ----------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
@@ -55,6 +56,7 @@ Rounding = Literal["no", "clips", "published"]
 class Config:
     """QD-DETR for QVHighlights as published (SlowFast + CLIP); `Config.tiny()` runs on a laptop."""
 
+    scope = "video"  # a query is searched in its own video only
     feature_dim: int = 2816  # C: SlowFast 2304 + CLIP 512
     query_dim: int = 512  # E: CLIP's words
     ends: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more (`tef`)
@@ -307,8 +309,8 @@ class AnchorLayer(nn.Module):
 
         q, k = (torch.cat([split(p) for p in side], -1).transpose(1, 2) for side in parts)
         drop = self.dropout if self.training else 0.0
-        found = F.scaled_dot_product_attention(q, k, split(v).transpose(1, 2), mask, drop)
-        return found.transpose(1, 2).flatten(-2)
+        attended = F.scaled_dot_product_attention(q, k, split(v).transpose(1, 2), mask, drop)
+        return attended.transpose(1, 2).flatten(-2)
 
     def forward(self, q: Tensor, place: Tensor, sine: Tensor, memory: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         m, pos, mask = memory  # [B, L, D], [B, L, D], [B, L]
@@ -363,8 +365,8 @@ class Decoder(nn.Module):
 
 
 @dataclass
-class Found:
-    """What the model says of a batch. N decoder layers, the last is the answer."""
+class DetectedWindows:
+    """The model's output for a batch. N decoder layers, the last is the answer."""
 
     logits: Tensor  # [N, B, Q, 2] 0: a window, 1: none
     boxes: Tensor  # [N, B, Q, 2] (centre, width)
@@ -383,13 +385,13 @@ class Found:
 
 def find_strangers(count: int, videos: Sequence[str], rivals: str, device: torch.device) -> tuple[Tensor, Tensor]:
     """The next item that is about another video, around the end, and whether there is one. [B], [B]"""
-    names: Sequence[Any] = videos if len(videos) == count else range(count)
+    names: Sequence[object] = videos if len(videos) == count else range(count)
     other, there = [], []
     for i in range(count):
         ahead = [(i + step) % count for step in range(1, count + 1)]
-        found = ahead[0] if rivals == "all" else next((j for j in ahead if names[j] != names[i]), None)
-        other.append(i if found is None else found)
-        there.append(found is not None)
+        stranger = ahead[0] if rivals == "all" else next((j for j in ahead if names[j] != names[i]), None)
+        other.append(i if stranger is None else stranger)
+        there.append(stranger is not None)
     return torch.tensor(other, device=device), torch.tensor(there, device=device)
 
 
@@ -397,7 +399,7 @@ class Model(nn.Module):
     name: ClassVar[str] = "qd_detr"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("overlap", "join", "rounding", "longest", "nms")
-    recipe: ClassVar[dict[str, Any]] = {
+    recipe: ClassVar[dict[str, object]] = {
         "epochs": 200, "batch_size": 32, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 1e-4, "schedule": "constant",
         "clip_norm": 0.1,
     }  # fmt: skip
@@ -458,7 +460,7 @@ class Model(nn.Module):
         s: Tensor = (self.clip_saliency(clips) * self.token_saliency(token)[:, None]).sum(-1)
         return s / math.sqrt(clips.shape[-1])
 
-    def forward(self, batch: HighlightBatch, negatives: bool = False) -> Found:
+    def forward(self, batch: HighlightBatch, negatives: bool = False) -> DetectedWindows:
         mask, word_mask = batch.mask, batch.word_mask
         features = torch.cat([batch.features, clip_ends(mask)], -1) if self.config.ends else batch.features
         clips, words = self.from_clips(features), self.from_words(batch.words)
@@ -466,27 +468,27 @@ class Model(nn.Module):
         anchors = self.anchors.weight.expand(len(mask), -1, -1)
         knows, where = self.decoder(anchors, (memory, place, mask))
         boxes = (self.span_head(knows) + logit(where)).sigmoid()
-        found = Found(self.class_head(knows), boxes, self.rate(memory, token))
+        detected = DetectedWindows(self.class_head(knows), boxes, self.rate(memory, token))
         if negatives:
-            other, found.strange = find_strangers(len(mask), batch.videos, self.config.rivals, mask.device)
-            found.foreign = self.rate(*self.read(clips, words[other], mask, word_mask[other])[:2])
-        return found
+            other, detected.strange = find_strangers(len(mask), batch.videos, self.config.rivals, mask.device)
+            detected.foreign = self.rate(*self.read(clips, words[other], mask, word_mask[other])[:2])
+        return detected
 
     # -- training -----------------------------------------------------------------------------------------------------
 
     def loss(self, batch: HighlightBatch) -> dict[str, Tensor]:
         """Weighted sum as "loss"; the last layer's parts by name, the earlier layers' with their number behind."""
         c = self.config
-        found = self(batch, negatives=True)
-        parts = self.saliency_losses(found, batch)
+        detected = self(batch, negatives=True)
+        parts = self.saliency_losses(detected, batch)
         total = c.weight_saliency * parts["saliency"]
         weights = {"span": c.weight_span, "giou": c.weight_giou, "label": c.weight_label}
         if c.matcher == "marginal":
             weights = {"marginal": 1.0}
         targets = to_box(batch.windows)
-        last = len(found.boxes) - 1
+        last = len(detected.boxes) - 1
         for i in range(last if not c.early else 0, last + 1):
-            layer = self.window_losses(found.logits[i], found.boxes[i], targets, batch.window_mask)
+            layer = self.window_losses(detected.logits[i], detected.boxes[i], targets, batch.window_mask)
             total = total + sum(weight * layer[n] for n, weight in weights.items())
             parts |= {n if i == last else f"{n}_{i}": v for n, v in layer.items()}
         return {"loss": total, **parts}
@@ -520,9 +522,9 @@ class Model(nn.Module):
         if self.config.matcher == "marginal":
             n = int(lengths.clamp(max=boxes.shape[1]).sum())
             e, none = self.energy(logits, boxes, targets, n)
-            found = self.match(e, (None, lengths), boxes[..., 0])
-            assert found.value is not None
-            return replace(found, loss=found.value.sum() / max(n, 1) + none)
+            matched = self.match(e, (None, lengths), boxes[..., 0])
+            assert matched.value is not None
+            return replace(matched, loss=matched.value.sum() / max(n, 1) + none)
         with torch.no_grad():
             return self.match(self.cost(logits, boxes, targets), (None, lengths), boxes[..., 0])
 
@@ -532,8 +534,8 @@ class Model(nn.Module):
         span   mean |box − target|        giou   mean (1 − GIoU)        label  mean w_y · CE(logits, y), w = 1, .1
         marginal: the free energy of their weighted sum over all ordered matchings; the others are then of the best one.
         """
-        found = self.match_windows(logits, boxes, targets, mask)
-        b, q, k = found.flat()
+        matched = self.match_windows(logits, boxes, targets, mask)
+        b, q, k = matched.flat()
         is_window = torch.zeros(logits.shape[:2], dtype=torch.bool, device=logits.device)
         is_window[b, q] = True
         weight = logits.new_tensor([1.0, self.config.background])
@@ -546,9 +548,9 @@ class Model(nn.Module):
             "label": wrong.mean(),
             "class_error": 100.0 * (logits[b, q].detach().argmax(-1) != 0).sum() / n,
         }
-        return losses if found.loss is None else {**losses, "marginal": found.loss}
+        return losses if matched.loss is None else {**losses, "marginal": matched.loss}
 
-    def saliency_losses(self, found: Found, batch: HighlightBatch) -> dict[str, Tensor]:
+    def saliency_losses(self, detected: DetectedWindows, batch: HighlightBatch) -> dict[str, Tensor]:
         """Three parts and their sum.
 
         rank      1/12 Σ_{r=1…11} mean_b −mean_{l: mark ≥ r} log softmax(s/τ)_l, over own and foreign clips together
@@ -556,12 +558,12 @@ class Model(nn.Module):
         pairs     2 · mean max(0, margin + s_bad − s_good)
         """
         c = self.config
-        s, mask, marks = found.saliency, batch.mask, batch.marks
+        s, mask, marks = detected.saliency, batch.mask, batch.marks
         foreign = s.new_zeros(())
-        if found.foreign is not None and found.strange is not None:
-            seen = mask & found.strange[:, None]
-            foreign = (F.softplus(found.foreign) * seen).sum(1).mean()
-            s, mask = torch.cat([s, found.foreign], 1), torch.cat([mask, seen], 1)
+        if detected.foreign is not None and detected.strange is not None:
+            mismatched = mask & detected.strange[:, None]
+            foreign = (F.softplus(detected.foreign) * mismatched).sum(1).mean()
+            s, mask = torch.cat([s, detected.foreign], 1), torch.cat([mask, mismatched], 1)
             marks = torch.cat([marks, torch.zeros_like(marks)], 1)
         s = s.masked_fill(~mask, -1e3) / c.tau
         s = s - s.max(1, keepdim=True).values
@@ -569,7 +571,7 @@ class Model(nn.Module):
         level = torch.arange(1, c.levels, device=s.device)[:, None, None]
         above = ((marks >= level) & mask).to(s.dtype)  # [levels − 1, B, 2·L]
         rank = -((above * logp).sum(-1) / (above.sum(-1) + 1e-6)).mean(1).sum() / c.levels
-        s_good, s_bad = found.saliency.gather(1, batch.good), found.saliency.gather(1, batch.bad)
+        s_good, s_bad = detected.saliency.gather(1, batch.good), detected.saliency.gather(1, batch.bad)
         pairs = 2 * (c.margin + s_bad - s_good).clamp(min=0).sum() / max(s_good.numel(), 1)
         return {"saliency": rank + foreign + pairs, "rank": rank, "foreign": foreign, "pairs": pairs}
 
@@ -579,25 +581,25 @@ class Model(nn.Module):
     def predict(self, batch: HighlightBatch) -> list[Ranking]:
         """Windows in seconds, the surest first, and the saliency of every clip."""
         c = self.config
-        found = self(batch)
+        detected = self(batch)
         clips = batch.mask.sum(1)
         whole = batch.duration if c.compat_duration or c.rounding == "published" else clips * c.clip
-        spans = (found.spans() * whole[:, None, None].to(found.boxes.dtype)).cpu().double().numpy()
-        scores, saliency = found.scores().cpu().double().numpy(), found.saliency.cpu()
+        spans = (detected.spans() * whole[:, None, None].to(detected.boxes.dtype)).cpu().double().numpy()
+        scores, saliency = detected.scores().cpu().double().numpy(), detected.saliency.cpu()
         rankings = []
         for i, name in enumerate(batch.names):
             end = min(float(batch.duration[i]), float(whole[i])) if c.rounding != "published" else c.longest
-            kept = saliency[i, : int(clips[i])]
-            kept = kept.half() if c.rounding == "published" else kept
+            values = saliency[i, : int(clips[i])]
+            values = values.half() if c.rounding == "published" else values
             found_spans, found_scores = rank_windows(spans[i], scores[i], end, c)
-            rankings.append(Ranking(name, found_spans, found_scores, saliency=kept.double().numpy()))
+            rankings.append(Ranking(name, found_spans, found_scores, saliency=values.double().numpy()))
         return rankings
 
 
 def rank_windows(
-    spans: np.ndarray[Any, Any], scores: np.ndarray[Any, Any], end: float, config: Config
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Best first, cut to 0 … end, rounded as the config says, overlapping ones suppressed if it says so."""
+    spans: NDArray[np.float64], scores: NDArray[np.float64], end: float, config: Config
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Best first, cut to 0 … end, rounded as configured, overlapping ones suppressed if configured."""
     order = np.argsort(-scores, kind="stable")
     spans, scores = spans[order], scores[order]
     if config.rounding == "published":  # four digits, then whole clips in single precision, as the program has it
@@ -612,8 +614,8 @@ def rank_windows(
         spans = np.minimum(spans - late, end)
     spans = spans.astype(np.float64)
     if config.nms is not None:
-        kept = nms(spans, scores, config.nms, top=None)
-        spans, scores = spans[kept], scores[kept]
+        best = nms(spans, scores, config.nms, top=None)
+        spans, scores = spans[best], scores[best]
     return spans, scores
 
 
@@ -669,8 +671,8 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
 UNUSED = (r"txt_position_embed\..+",)  # in the published state, and read by nothing there
 
 
-def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads and seconds leave no trace in them.
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
+    """The fields of Config that follow from the shapes of a state under our names; heads and seconds do not.
 
     Published weights read a clip's two ends among its features (`ends`); others say so in their config.
     """

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -50,8 +50,11 @@ from fabula.learn.models.xml import (
     span_loss,
     weigh,
 )
-from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Queries, Videos, best_clip, hide
+from fabula.learn.retrieval.queries import predict_own
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = xml.Model.inference
     reads: ClassVar[Literal["features", "ids"]] = "features"
-    recipe: ClassVar[Mapping[str, Any]] = xml.Model.recipe
+    recipe: ClassVar[Mapping[str, object]] = xml.Model.recipe
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -119,10 +122,10 @@ class Model(nn.Module):
         self.apply(reset_weights)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have an epoch from which on they are learnt."""
+        """Hard negatives and spans are trained from a certain epoch on."""
         self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """No decay of biases and norms."""
         return group_by_decay(self, settings)
 
@@ -155,8 +158,8 @@ class Model(nn.Module):
 
     def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         z = (clips @ query[..., None])[..., 0]  # [..., T]
-        found: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
-        return found
+        logits: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
+        return logits
 
     def predict(self, batch: Batch) -> list[Ranking]:
         """Moments of each query's own video; a corpus is searched by retrieval/search.py."""

@@ -22,25 +22,27 @@ Decided where the published code (github.com/jayleicn/TVRetrieval) is broken or 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
-from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
+from fabula.learn.retrieval.queries import predict_own
+
+if TYPE_CHECKING:
+    from fabula.learn.options import Settings
 
 
 @dataclass(frozen=True)
 class Config:
     """XML without subtitles, lengths and NMS as VERIFIED sets them for Charades-FIG; `tiny()` is for a laptop."""
 
+    scope = "corpus"  # a query is searched in all videos
     feature_dim: int = 2048  # C: ResNet-152, the maximum of 4 frames a second
     query_dim: int = 768  # E: RoBERTa
     max_words: int = 30  # L: longer queries are cut
@@ -107,7 +109,7 @@ class Positions(nn.Module):
 
 
 class Attention(nn.Module):
-    """softmax(Q Kᵀ/√d − 10⁴ where nothing may be seen) V, by heads. `seen` [B, 1 or T, T]"""
+    """softmax(Q Kᵀ/√d − 10⁴ where masked) V, by heads. `mask` [B, 1 or T, T]"""
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -115,13 +117,13 @@ class Attention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
         def split(y: Tensor) -> Tensor:
             return y.view(*y.shape[:2], self.heads, -1).transpose(1, 2)  # [B, heads, T, d]
 
         q, k, v = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, heads, T, T]
-        scores = scores + (1.0 - seen[:, None].to(scores.dtype)) * -10_000.0
+        scores = scores + (1.0 - mask[:, None].to(scores.dtype)) * -10_000.0
         y: Tensor = (self.dropout(scores.softmax(-1)) @ v).transpose(1, 2).flatten(-2)
         return y
 
@@ -192,7 +194,7 @@ def find_rivals(videos: Sequence[str], count: int, rivals: str, device: torch.de
 
 
 def draw_negatives(scores: Tensor, rivals: Tensor, pool: int | None) -> tuple[Tensor, Tensor]:
-    """A negative for every row [B]: any rival alike, or one of the `pool` with the highest scores; and whether there is
+    """A negative for every row [B]: any rival, or one of the `pool` with the highest scores; and whether there is
     one at all [B]."""
     order = scores.detach().masked_fill(~rivals, -math.inf).argsort(1, descending=True)  # rivals first, hardest first
     free = rivals.sum(1)
@@ -214,13 +216,13 @@ def retrieval_losses(scores: Tensor, batch: Batch, config: Any, hard: bool) -> d
     rivals = find_rivals(batch.videos, len(scores), config.rivals, scores.device)
     positive, rows = scores.diagonal(), torch.arange(len(scores), device=scores.device)
     if batch.negatives is None:
-        video, some = draw_negatives(scores, rivals, pool)
+        video, drawn = draw_negatives(scores, rivals, pool)
         query, any_ = draw_negatives(scores.T, rivals.T, pool)
     else:
         video, query = batch.negatives
-        some = any_ = torch.ones_like(positive, dtype=torch.bool)
+        drawn = any_ = torch.ones_like(positive, dtype=torch.bool)
     return {
-        "videos": ranking_loss(positive, scores[rows, video], some, config),
+        "videos": ranking_loss(positive, scores[rows, video], drawn, config),
         "queries": ranking_loss(positive, scores[query, rows], any_, config),
     }
 
@@ -234,7 +236,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "features"
-    recipe: ClassVar[Mapping[str, Any]] = {
+    recipe: ClassVar[Mapping[str, object]] = {
         "epochs": 100, "batch_size": 128, "optimizer": "bertadam", "lr": 1e-4, "weight_decay": 0.01, "eps": 1e-6,
         "schedule": "linear", "warmup": 0.01, "clip_norm": 1.0, "patience": 10,
     }  # fmt: skip
@@ -255,10 +257,10 @@ class Model(nn.Module):
         self.apply(reset_weights)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have an epoch from which on they are learnt."""
+        """Hard negatives and spans are trained from a certain epoch on."""
         self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
 
-    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """No decay of biases and norms."""
         return group_by_decay(self, settings)
 
@@ -278,8 +280,8 @@ class Model(nn.Module):
 
     def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         z = (clips @ query[..., None])[..., 0]  # [..., T]
-        found: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
-        return found
+        logits: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
+        return logits
 
     def predict(self, batch: Batch) -> list[Ranking]:
         """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
@@ -304,14 +306,14 @@ def weigh(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     return torch.stack([weights[name] * part for name, part in parts.items()]).sum()
 
 
-def group_by_decay(model: nn.Module, settings: Any) -> list[dict[str, Any]]:
+def group_by_decay(model: nn.Module, settings: Settings) -> list[dict[str, object]]:
     """Weights that decay, and biases and norms, which do not."""
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-    some: list[nn.Parameter] = []
+    decayed: list[nn.Parameter] = []
     none: list[nn.Parameter] = []
     for name, p in model.named_parameters():
-        (none if id(p) in norms or name.endswith("bias") else some).append(p)
-    return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
+        (none if id(p) in norms or name.endswith("bias") else decayed).append(p)
+    return [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -343,19 +345,11 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
 UNUSED: tuple[str, ...] = ()
 
 
-def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Fields of Config that the shapes of a state, under our names, tell; heads leave no trace in them."""
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, object]:
+    """The fields of Config that follow from the shapes of a state under our names; heads do not."""
     H, C = state["video_project.linear.weight"].shape
     return {
         "feature_dim": C, "hidden": H, "query_dim": state["query_project.linear.weight"].shape[1],
         "max_words": len(state["query_positions.table.weight"]), "kernel": state["boundaries.start.weight"].shape[-1],
         "max_clips": len(state["video_positions.table.weight"]),
     }  # fmt: skip
-
-
-def rename_published(name: str, names: Sequence[tuple[str, str]] = OFFICIAL) -> str:
-    """The name here of a weight of the published state."""
-    for theirs, ours in names:
-        if re.fullmatch(theirs, name):
-            return re.sub(theirs, ours, name)
-    raise SpecError(f"{name!r} is no weight of this model; is it of another, or of one with subtitles?")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -22,16 +22,19 @@ from fabula.learn.noise.texts import KINDS, Texts
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Clips, Words, average_down, cut_windows_of, label_spans, split_words
 
+if TYPE_CHECKING:
+    from fabula.learn.tasks.noise import Scored
+
 
 @dataclass
 class Example:
-    """A moment, and captions: those that are learnt from begin with a true one."""
+    """A moment, and captions; in training the first one is true."""
 
     name: str
     video: str
     clips: Tensor  # [T, C]
     texts: list[Tensor]  # [L, E] each
-    said: str  # the first caption, normalised
+    caption: str  # the first caption, normalised
 
 
 class Shown:
@@ -46,8 +49,8 @@ class Shown:
         every = self.clips[query.video]
         window = cut_windows_of(query)[0]
         if window[0] >= len(every) * self.config.clip:
-            seen = f"begins at {window[0]:g} s, after the last of its {len(every)} clips"
-            raise InputError(seen, video=query.id, noun="moment", hint="use features of the same video")
+            problem = f"begins at {window[0]:g} s, after the last of its {len(every)} clips"
+            raise InputError(problem, video=query.id, noun="moment", hint="use features of the same video")
         first, last = label_spans(window, self.config.clip, len(every), "inside")
         part = every[first : last + 1]
         if len(part) > self.config.max_clips:
@@ -60,7 +63,7 @@ class Shown:
 
 
 class Pairs:
-    """What is learnt from."""
+    """The training set."""
 
     def __init__(self, queries: Sequence[Query], texts: Mapping[Id, Texts], shown: Shown) -> None:
         self.queries, self.texts, self.shown, self.notes = list(queries), texts, shown, Notes()
@@ -75,10 +78,10 @@ class Pairs:
     def __getitem__(self, i: int) -> Example:
         query = self.queries[i]
         texts = self.texts[query.id]
-        said = texts.true[int(torch.randint(len(texts.true), ()))]
+        caption = texts.true[int(torch.randint(len(texts.true), ()))]
         wrong = [w for kind in KINDS for w in draw([w.text for w in texts.wrong if w.kind == kind], self.hard)]
-        read = [self.shown.read(text, query.id) for text in (said, *wrong)]
-        return Example(str(query.id), query.video, self.shown.show(query), read, normalise(said))
+        read = [self.shown.read(text, query.id) for text in (caption, *wrong)]
+        return Example(str(query.id), query.video, self.shown.show(query), read, normalise(caption))
 
     @property
     def hard(self) -> int:
@@ -92,10 +95,17 @@ class Pairs:
 
 
 class Judged:
-    """Moments and the captions that are asked about."""
+    """Moments with the captions to score. In a prediction, `unscored` is its result before the scores are known."""
 
-    def __init__(self, queries: Sequence[Query], captions: Sequence[Sequence[str]], shown: Shown) -> None:
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        captions: Sequence[Sequence[str]],
+        shown: Shown,
+        unscored: Scored | None = None,
+    ) -> None:
         self.queries, self.captions, self.shown, self.notes = list(queries), captions, shown, Notes()
+        self.unscored = unscored
         shown.clips.check([q for q in self.queries if q.video in shown.clips], self.notes)
 
     def __len__(self) -> int:
@@ -111,14 +121,14 @@ class Judged:
         return gather(examples, [e.texts for e in examples])
 
 
-def draw(some: Sequence[str], n: int) -> list[str]:
+def draw(texts: Sequence[str], n: int) -> list[str]:
     """n of them by chance, all where there are fewer."""
-    return [some[k] for k in torch.randperm(len(some))[:n].tolist()]
+    return [texts[k] for k in torch.randperm(len(texts))[:n].tolist()]
 
 
 def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> Batch:
     """A batch of clips, with the captions of one group after those of another."""
-    every: list[Any] = [(i, text) for group in groups for i, some in enumerate(group) for text in some]
+    every: list[Any] = [(i, text) for group in groups for i, captions in enumerate(group) for text in captions]
     video, video_mask = pad_rows([e.clips for e in examples])
     texts, texts_mask = pad_rows([text for _, text in every])
     owner = torch.tensor([i for i, _ in every])
@@ -126,12 +136,12 @@ def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> 
 
 
 def find_rivals(examples: Sequence[Example]) -> Tensor:
-    """Who may be a negative of whom: another video, other words. [B, B]"""
-    videos, said = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in columns(examples))
+    """Which items may be negatives of which: another video, other words. [B, B]"""
+    videos, captions = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in columns(examples))
     a = torch.tensor([videos[e.video] for e in examples])
-    b = torch.tensor([said[e.said] for e in examples])
+    b = torch.tensor([captions[e.caption] for e in examples])
     return (a[:, None] != a) & (b[:, None] != b)
 
 
 def columns(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
-    return [e.video for e in examples], [e.said for e in examples]
+    return [e.video for e in examples], [e.caption for e in examples]

@@ -19,9 +19,9 @@ def rank_row(true: float, scores: Sequence[float], wrong: Sequence[Wrong]) -> di
     beaten = [compare(true, score) for score in scores]
     row = {}
     for kind in KINDS:
-        some = [b for b, w in zip(beaten, wrong, strict=True) if w.kind == kind]
-        if some:
-            row[kind] = sum(some) / len(some)
+        of_kind = [b for b, w in zip(beaten, wrong, strict=True) if w.kind == kind]
+        if of_kind:
+            row[kind] = sum(of_kind) / len(of_kind)
     if beaten:
         row["all"] = float(all(b == 1 for b in beaten))
     return row
@@ -36,6 +36,6 @@ def fold(rows: Iterable[Row]) -> dict[str, float]:
     rows = list(rows)
     out = {}
     for name in (*KINDS, "all"):
-        some = [row[name] for row in rows if name in row]
-        out[name] = math.fsum(some) / len(some) if some else math.nan
+        values = [row[name] for row in rows if name in row]
+        out[name] = math.fsum(values) / len(values) if values else math.nan
     return out

@@ -24,11 +24,11 @@ from fabula.learn.tasks.vcmr import open_stores
 
 def digest_weights(model: nn.Module) -> str:
     """SHA-256 of all weights and their names: which evaluator this is, wherever its run lies."""
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        made.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
-        made.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return made.hexdigest()
+        hasher.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        hasher.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return hasher.hexdigest()
 
 
 class NoiseScorer:
@@ -45,7 +45,7 @@ class NoiseScorer:
         self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes)
         about = header.get("about")
         trained = about if isinstance(about, dict) else {}
-        self.about: dict[str, Any] = {
+        self.about: dict[str, object] = {
             "model": "noise_scorer",
             "weights": digest_weights(model)[:16],
             "features": [store.path.name for store in stores],
@@ -56,5 +56,5 @@ class NoiseScorer:
     def score(self, query: Query, captions: Sequence[str]) -> list[float]:
         """c of each caption, in their order."""
         data = Judged([query], [captions], self.shown)
-        found: list[list[float]] = self.model.predict(data.collate([data[0]]))
-        return found[0]
+        scores: list[list[float]] = self.model.predict(data.collate([data[0]]))
+        return scores[0]

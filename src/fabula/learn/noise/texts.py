@@ -52,30 +52,30 @@ def by_rule(caption: str, kind: str, n: int = MADE) -> tuple[Wrong, ...]:
     return tuple(Wrong(d.text, kind, d.rule) for d in disturb(caption, kind, n))
 
 
-def make_texts(caption: str, given: Mapping[str, tuple[str, ...]] | None = None, n: int = MADE) -> Texts:
+def make_texts(caption: str, rewrites: Mapping[str, tuple[str, ...]] | None = None, n: int = MADE) -> Texts:
     """The captions of a moment; wrong ones of a kind that none are given of are made by rule."""
-    given = given or {}
-    known = {normalise(text) for text in (caption, *given.get("true", ()))}
+    rewrites = rewrites or {}
+    known = {normalise(text) for text in (caption, *rewrites.get("true", ()))}
     wrong: list[Wrong] = []
     for kind in KINDS:
-        some = tuple(Wrong(text, kind) for text in given.get(kind, ())) or by_rule(caption, kind, n)
-        wrong += [w for w in some if normalise(w.text) not in known]
-    return Texts((caption, *given.get("true", ())), tuple(wrong))
+        wrongs = tuple(Wrong(text, kind) for text in rewrites.get(kind, ())) or by_rule(caption, kind, n)
+        wrong += [w for w in wrongs if normalise(w.text) not in known]
+    return Texts((caption, *rewrites.get("true", ())), tuple(wrong))
 
 
 def texts_of(
-    queries: Iterable[Query], given: Mapping[Id, Mapping[str, tuple[str, ...]]] | None, notes: Notes
+    queries: Iterable[Query], rewrites: Mapping[Id, Mapping[str, tuple[str, ...]]] | None, notes: Notes
 ) -> dict[Id, Texts]:
     """The captions of every moment; how many have no wrong ones is noted."""
     out = {}
     for query in queries:
-        if given is not None and query.id not in given:
+        if rewrites is not None and query.id not in rewrites:
             notes.add(
                 "{n} moments are not in the file of rewrites; their wrong captions are by rule", name_id(query.id)
             )
-        out[query.id] = made = make_texts(query.text or "", (given or {}).get(query.id))
+        out[query.id] = texts = make_texts(query.text or "", (rewrites or {}).get(query.id))
         for kind in KINDS:
-            if not any(w.kind == kind for w in made.wrong):
+            if not any(w.kind == kind for w in texts.wrong):
                 notes.add(f"{{n}} captions have no {kind} disturbed one", name_id(query.id))
     return out
 
@@ -83,22 +83,22 @@ def texts_of(
 def read_rewrites(path: Path) -> dict[Id, dict[str, tuple[str, ...]]]:
     """Rewritten and disturbed captions by the id of their moment."""
     source = Source(check_path(path), noun="moment")
-    found: dict[Id, dict[str, tuple[str, ...]]] = {}
+    rewrites: dict[Id, dict[str, tuple[str, ...]]] = {}
     for number, entry in read_objects(source.path):
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
-        told: Any = entry.get("rewrites")
-        if told is None:
+        entries: Any = entry.get("rewrites")
+        if entries is None:
             continue
-        told = source.mapping(told, f"{at} rewrites", hint=HINT)
-        found[id] = {}
+        entries = source.mapping(entries, f"{at} rewrites", hint=HINT)
+        rewrites[id] = {}
         for kind, name in NAMES.items():
-            listed = told.get(name, [])
+            listed = entries.get(name, [])
             if not isinstance(listed, list):
                 raise source.wrong("no list of captions", id, f"rewrites.{name}", HINT)
-            some = (source.caption(text, f"rewrites.{name}", id).strip() for text in listed)
-            found[id][kind] = tuple(text for text in some if text)
-    if not found:
+            texts = (source.caption(text, f"rewrites.{name}", id).strip() for text in listed)
+            rewrites[id][kind] = tuple(text for text in texts if text)
+    if not rewrites:
         raise InputError("no line has rewrites", file=path, hint="fabula annotate run --rewrites asks for them")
-    return found
+    return rewrites

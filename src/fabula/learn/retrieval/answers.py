@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from torch import Tensor
@@ -23,7 +23,7 @@ from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.io.fields import Source
 from fabula.io.files import write_text
 from fabula.io.moments import lines
-from fabula.learn.retrieval.decode import Found
+from fabula.learn.retrieval.decode import RankedMoments
 from fabula.learn.retrieval.search import Answers
 from fabula.metrics import metric
 from fabula.metrics.moments import MomentMetric
@@ -48,12 +48,12 @@ class Answer:
                 yield name, ranking
 
 
-def rank_found(id: Id, found: Found | None, q: int) -> Ranking | None:
+def rank_found(id: Id, moments: RankedMoments | None, q: int) -> Ranking | None:
     """The moments of one query as a ranking."""
-    if found is None:
+    if moments is None:
         return None
-    n = int((found.score[q] > 0).sum())
-    span, score, video = (np.array(t[q, :n].numpy()) for t in (found.span, found.score.double(), found.video))
+    n = int((moments.score[q] > 0).sum())
+    span, score, video = (np.array(t[q, :n].numpy()) for t in (moments.span, moments.score.double(), moments.video))
     return Ranking(id, span, score, video)
 
 
@@ -71,11 +71,11 @@ def place_ranking(ranking: Ranking, video: int) -> Ranking:
     return Ranking(ranking.id, ranking.spans, ranking.scores, videos, ranking.saliency)
 
 
-def list_answers(ids: Sequence[Id], found: Answers) -> list[Answer]:
+def list_answers(ids: Sequence[Id], results: Answers) -> list[Answer]:
     """An answer for each query of a block."""
-    vr = found.vr_videos, found.vr_weights
+    vr = results.vr_videos, results.vr_weights
     return [
-        Answer(id, rank_found(id, found.vcmr, q), rank_found(id, found.svmr, q), rank_videos(id, *vr, q))
+        Answer(id, rank_found(id, results.vcmr, q), rank_found(id, results.svmr, q), rank_videos(id, *vr, q))
         for q, id in enumerate(ids)
     ]
 
@@ -85,11 +85,14 @@ def score_answers(
 ) -> dict[str, float]:
     """Every number of the metrics, by name: "VCMR_r1@0.5". Lists that were not made are left out."""
     numbers = VideoNumbers({name: i for i, name in enumerate(names)})
-    made = [cast(MomentMetric, metric(text)) for text in metrics]
+    chosen = [cast(MomentMetric, metric(text)) for text in metrics]
     stream = ((name, ranking) for answer in answers for name, ranking in answer.lists())
-    scored = moment_rows(made, queries, stream, Reading(numbers, Notes()))
+    scored = moment_rows(chosen, queries, stream, Reading(numbers, Notes()))
     return {
-        f"{m.name}_{field}": value for m in made if m in scored.rows for field, value in m.fold(scored.rows[m]).items()
+        f"{m.name}_{field}": value
+        for m in chosen
+        if m in scored.rows
+        for field, value in m.fold(scored.rows[m]).items()
     }
 
 
@@ -141,10 +144,10 @@ def tvr_entries(name: str, answers: Iterable[Answer], queries: Mapping[Id, Query
 def fragments(
     answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str], form: Form
 ) -> dict[str, str]:
-    """Some answers as they stand in the file of all: the entries of each list, or lines."""
+    """Some answers as text of the output file: the entries of each list, or lines."""
     if form == "tvr":
-        made = {name: ",\n".join(tvr_entries(name, answers, queries)) for name in LISTS}
-        return {name: text for name, text in made.items() if text}
+        lists = {name: ",\n".join(tvr_entries(name, answers, queries)) for name in LISTS}
+        return {name: text for name, text in lists.items() if text}
     if form == "qvhighlights":
         return {"lines": "".join(qvhighlights_line(answer, queries[answer.id]) for answer in answers)}
     return {"lines": "".join(plain_lines(answers, names, Path("lines")))}
@@ -170,7 +173,7 @@ def qvhighlights_line(answer: Answer, query: Query) -> str:
     if ranking is None:
         raise SpecError("QVHighlights' file holds windows of the query's own video: there are none")
     scores = np.zeros(len(ranking)) if ranking.scores is None else ranking.scores
-    line: dict[str, Any] = {"qid": answer.id, "query": query.text, "vid": query.video}
+    line: dict[str, object] = {"qid": answer.id, "query": query.text, "vid": query.video}
     line["pred_relevant_windows"] = np.column_stack([ranking.spans, scores]).tolist()
     if ranking.saliency is not None:
         line["pred_saliency_scores"] = ranking.saliency.tolist()

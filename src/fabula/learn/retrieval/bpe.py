@@ -17,7 +17,7 @@ FIXED = {"<s>": 0, "<pad>": 1}  # what HERO puts before a query, and behind it
 
 
 class Tokens:
-    """A text as ids of tokens, without those that begin and end it. `mark` tells one pair of files from another."""
+    """A text as ids of tokens, without those that begin and end it. `mark` identifies the pair of files."""
 
     def __init__(self, folder: str | Path) -> None:
         vocabulary, merges = (check_path(folder) / name for name in FILES)
@@ -42,20 +42,20 @@ class Tokens:
 
 
 def open_bpe(vocabulary: Path, merges: Path) -> Callable[[str], list[int]]:
-    """The encoder of `tokenizers`, made of two local files; nothing is fetched."""
+    """The encoder of `tokenizers`, from two local files; nothing is downloaded."""
     try:
         from tokenizers import Tokenizer, models, pre_tokenizers
     except ImportError:
         raise MissingExtra("RoBERTa's tokens", "learn") from None
     try:
-        made = Tokenizer(models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
+        tokenizer = Tokenizer(models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
     except Exception as error:  # the library raises its own kind of nothing in particular
-        said = " ".join(str(error).split())[:120]
-        raise InputError(f"no merges of this vocabulary ({said})", file=merges, hint="use RoBERTa's own") from None
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"no merges of this vocabulary ({reason})", file=merges, hint="use RoBERTa's own") from None
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
     def encode(text: str) -> list[int]:
-        ids: list[int] = made.encode(text, add_special_tokens=False).ids
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     return encode

@@ -22,7 +22,7 @@ Ends = Literal["inside", "past"]
 
 
 class Negatives(NamedTuple):
-    """Who is compared with whom, where a test says so: rows of the batch."""
+    """Fixed negatives, for tests: rows of the batch."""
 
     videos: Tensor  # [B] the negative video of each query
     queries: Tensor  # [B] the negative query of each video
@@ -44,7 +44,7 @@ class Batch:
     videos: list[str] = field(default_factory=list)  # [B] the videos' ids
     negatives: Negatives | None = None
 
-    def to(self, device: Any, non_blocking: bool = False) -> Batch:
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """The same on another device."""
 
         def move(value: Any) -> Any:
@@ -74,7 +74,7 @@ class Queries:
     def __len__(self) -> int:
         return len(self.search)
 
-    def __getitem__(self, at: Any) -> Queries:
+    def __getitem__(self, at: slice | Tensor) -> Queries:
         return Queries(self.search[at], self.spans[at])
 
 
@@ -89,7 +89,7 @@ class Videos:
     def __len__(self) -> int:
         return len(self.mask)
 
-    def __getitem__(self, at: Any) -> Videos:
+    def __getitem__(self, at: slice | Tensor) -> Videos:
         return Videos(self.search[at], self.spans[at], self.mask[at])
 
 

@@ -57,22 +57,24 @@ def read_moments(
     if granularity == "cog" and format is None:
         known = choose_format(Head(check_path(path)), None, "references").name
         format = "verified-cog" if known == "verified-fig" else None
-    found = read_queries([path], Notes(), format)
-    for id, query in found.items():
+    queries = read_queries([path], Notes(), format)
+    for id, query in queries.items():
         if query.duration is not None and any(end > query.duration for _, end in query.windows):
             notes.add("{n} moments end after their video; they are learnt up to there", name_id(id))
-    return found
+    return queries
 
 
 def cut_windows_of(query: Query, file: object = None) -> tuple[Span, ...]:
-    """The windows of a query, as far as they lie inside its video: what is learnt."""
+    """The windows of a query inside its video: the training targets."""
     if query.duration is None:
         return query.windows
-    kept = tuple((s, min(e, query.duration)) for s, e in query.windows if s < query.duration)
-    if not kept:
-        seen = f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s"
-        raise InputError(seen, file=file, video=query.id, noun="query", hint="mend the annotation, or leave it out")
-    return kept
+    windows = tuple((s, min(e, query.duration)) for s, e in query.windows if s < query.duration)
+    if not windows:
+        problem = f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s"
+        raise InputError(
+            problem, file=file, video=query.id, noun="query", hint="correct the annotation, or leave it out"
+        )
+    return windows
 
 
 def label_spans(window: tuple[float, float], clip: float, clips: int, rule: Labels) -> tuple[int, int]:
@@ -99,8 +101,8 @@ def split_words(text: str | None, id: Id, file: object = None) -> list[str]:
     """The words of a query in small letters; one that has none is an error."""
     words = WORD.findall((text or "")[:MANY_WORDS].lower())
     if not words:
-        seen = "a query without words" if not (text or "").strip() else f"a query without words: {shown(text)}"
-        raise InputError(seen, file=file, video=id, noun="query", hint="say in words what is to be found")
+        problem = "a query without words" if not (text or "").strip() else f"a query without words: {shown(text)}"
+        raise InputError(problem, file=file, video=id, noun="query", hint="write the query in words")
     return words
 
 
@@ -117,15 +119,15 @@ class Words:
         self.ids = {word: i for i, word in enumerate(vocabulary)}
         self.kind = getattr(config, "words", "ids")
         if self.kind == "ids" and tokens is None and not self.ids:
-            seen = "the model reads RoBERTa's tokens; name the folder of their vocab.json and merges.txt"
-            raise SpecError(f"{seen} (--tokenizer, or fabula.moments(…, tokenizer=…))")
+            problem = "the model reads RoBERTa's tokens; name the folder of their vocab.json and merges.txt"
+            raise SpecError(f"{problem} (--tokenizer, or fabula.moments(…, tokenizer=…))")
         if self.kind == "ids" and self.ids and tokens is not None:
             raise SpecError("the model reads words of its own vocabulary; leave the tokenizer out")
         if self.kind == "store" and store is None:
-            raise SpecError("the model reads words from a store; name it (--words), or say --set words=hashing")
+            raise SpecError("the model reads words from a store; name it (--words), or use --set words=hashing")
         if self.kind == "store" and store is not None and store.dim != config.query_dim:
-            seen = f"words of {store.dim} channels; the model takes {config.query_dim}"
-            raise InputError(seen, file=store.path, hint="use the word features the model was trained on")
+            problem = f"words of {store.dim} channels; the model takes {config.query_dim}"
+            raise InputError(problem, file=store.path, hint="use the word features the model was trained on")
 
     def __call__(self, query: Query) -> Tensor:
         most = self.config.max_words
@@ -136,8 +138,8 @@ class Words:
             rows = torch.stack([self.vector(word) for word in self.cut(split_words(query.text, query.id), query.id)])
         elif self.tokens is not None:
             split_words(query.text, query.id)  # a query without words is an error
-            found = self.cut(self.tokens((query.text or "")[:MANY_WORDS]), query.id)
-            return torch.tensor(found)
+            row = self.cut(self.tokens((query.text or "")[:MANY_WORDS]), query.id)
+            return torch.tensor(row)
         else:
             unknown = len(self.ids) - 1
             words = self.cut(split_words(query.text, query.id), query.id)
@@ -148,10 +150,10 @@ class Words:
     def check(self, queries: Iterable[Query], notes: Notes) -> None:
         """Every query has words, before hours of training; those that have too many are noted."""
         if self.kind != "store":
-            some, self.notes = self.notes, notes
+            own_notes, self.notes = self.notes, notes
             for query in queries:
                 self.cut(split_words(query.text, query.id), query.id)
-            self.notes = some
+            self.notes = own_notes
 
     def cut(self, words: list[T], id: Id) -> list[T]:
         most = self.config.max_words
@@ -215,20 +217,20 @@ class Clips(Mapping[str, Tensor]):
         if not stores:
             raise SpecError("no features")
         self.stores, self.config = stores, config
-        self.kept: dict[str, Tensor] | None = {} if keep else None
+        self.cache: dict[str, Tensor] | None = {} if keep else None
         self.size = 0  # bytes of what is kept
         self.last: tuple[str | None, Tensor] = (None, torch.empty(0))
         known = [rate or rate_of(store) for store in stores]
-        self.assumed = [found is None for found in known]  # nobody says the rate: one feature a clip
-        self.rates = [found or 1 / config.clip for found in known]
+        self.assumed = [per_second is None for per_second in known]  # without a rate: one feature a clip
+        self.rates = [per_second or 1 / config.clip for per_second in known]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
-            seen = f"features of {dim} channels; the model takes {config.feature_dim}"
-            raise InputError(seen, file=stores[0].path, hint="use the features the model was trained on")
+            problem = f"features of {dim} channels; the model takes {config.feature_dim}"
+            raise InputError(problem, file=stores[0].path, hint="use the features the model was trained on")
 
     def __getitem__(self, video: str) -> Tensor:
-        if self.kept is not None and video in self.kept:
-            self.kept[video] = clips = self.kept.pop(video)  # the last to go now
+        if self.cache is not None and video in self.cache:
+            self.cache[video] = clips = self.cache.pop(video)  # the last to go now
             return clips
         if self.last[0] == video:
             return self.last[1]
@@ -238,8 +240,8 @@ class Clips(Mapping[str, Tensor]):
             parts.append(scale_rows(part) if self.config.normalize else part)
         T = min(map(len, parts))
         if max(map(len, parts)) - T > 2:
-            seen = f"its features are {' and '.join(str(len(p)) for p in parts)} clips long"
-            raise InputError(seen, file=self.stores[-1].path, video=video, hint="extract them from the same video")
+            problem = f"its features are {' and '.join(str(len(p)) for p in parts)} clips long"
+            raise InputError(problem, file=self.stores[-1].path, video=video, hint="extract them from the same video")
         clips = torch.cat([p[:T] for p in parts], -1)
         long = getattr(self.config, "long", "windows")
         if long == "cut":
@@ -247,38 +249,38 @@ class Clips(Mapping[str, Tensor]):
         elif long == "mean":
             clips = torch.from_numpy(average_down(clips.numpy(), self.config.max_clips))
         self.last = video, clips
-        if self.kept is not None:
-            self.kept[video], self.size = clips, self.size + clips.untyped_storage().nbytes()
+        if self.cache is not None:
+            self.cache[video], self.size = clips, self.size + clips.untyped_storage().nbytes()
             worker = get_worker_info()
             while self.size > KEPT // (worker.num_workers if worker else 1):
-                self.size -= self.kept.pop(next(iter(self.kept))).untyped_storage().nbytes()
+                self.size -= self.cache.pop(next(iter(self.cache))).untyped_storage().nbytes()
         return clips
 
     def check(self, queries: Iterable[Query], notes: Notes) -> None:
-        """Features last as long as their videos do, by their number alone; else times are read off the wrong clips.
+        """Check by their number that features last as long as their videos; else times mean the wrong clips.
 
-        An error where nobody says the rate, with the one that fits; a note where the store or the user does.
+        An error with the rate that fits if none is known; a note if the store or the user names one.
         """
-        told = durations_of({query.id: query for query in queries}, self)
+        durations = durations_of({query.id: query for query in queries}, self)
         for store, rate, assumed in zip(self.stores, self.rates, self.assumed, strict=True):
-            counts = {video: count_of(store, video) for video in told}
-            off = {v: n for v, n in counts.items() if n and lasts_otherwise(n / rate, told[v], self.config.clip)}
+            counts = {video: count_of(store, video) for video in durations}
+            off = {v: n for v, n in counts.items() if n and lasts_otherwise(n / rate, durations[v], self.config.clip)}
             if off and assumed:
-                (video, n), fit = next(iter(off.items())), round_rate([n / told[v] for v, n in off.items()])
-                seen = f"features last {n / rate:g} s, the annotation says {told[video]:g} s"
-                more = f" (so it is with {len(off):,} of {len(told):,} videos)" if len(off) > 1 else ""
-                hint = f"give --rate {fit:g}" if fit != rate else f"extract them again, or say --rate {fit:g}"
+                (video, n), fit = next(iter(off.items())), round_rate([n / durations[v] for v, n in off.items()])
+                problem = f"features last {n / rate:g} s, the annotation says {durations[video]:g} s"
+                more = f" (so it is with {len(off):,} of {len(durations):,} videos)" if len(off) > 1 else ""
+                hint = f"give --rate {fit:g}" if fit != rate else f"extract them again, or use --rate {fit:g}"
                 if fit * self.config.clip < 1 - 1e-6:
                     hint = f"extract more of them than {fit:g} a second, or train with --set clip={1 / fit:g}"
-                raise InputError(seen + more, file=store.path, video=video, hint=hint)
+                raise InputError(problem + more, file=store.path, video=video, hint=hint)
             for video in off:
                 notes.add("features of {n} videos last longer or shorter than the annotation says", name_id(video))
-            if assumed and not told:
-                seen = f"{store.path.name} does not say its rate, nor the queries how long videos are"
-                notes.add(f"{seen}: features are taken as one a clip of {self.config.clip:g} s; else give --rate")
+            if assumed and not durations:
+                problem = f"{store.path.name} has no rate, and the queries have no durations"
+                notes.add(f"{problem}: features are taken as one a clip of {self.config.clip:g} s; else give --rate")
 
     def seconds(self, video: str) -> float:
-        """How long the features of a video last, by their number; 0 where the store does not say."""
+        """The duration of a video's features, by their number; 0 if the store cannot count them."""
         return min(count_of(store, video) / rate for store, rate in zip(self.stores, self.rates, strict=True))
 
     def __contains__(self, video: object) -> bool:
@@ -296,7 +298,7 @@ class Clips(Mapping[str, Tensor]):
 
 
 def count_of(store: Any, video: str) -> int:
-    """How many features a video has, without reading them where the store can tell."""
+    """The number of features of a video; a store that can count does not read them."""
     return int(store.count(video)) if hasattr(store, "count") else len(store[video])
 
 
@@ -314,10 +316,10 @@ def round_rate(rates: Sequence[float]) -> float:
 
 
 def rate_of(store: Features) -> float | None:
-    """Features per second, where the store says it."""
+    """Features per second, if the store has them."""
     recipe = store.metadata.get("recipe")
-    said = store.metadata.get("rate", recipe.get("rate") if isinstance(recipe, Mapping) else None)
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) and said > 0 else None
+    rate = store.metadata.get("rate", recipe.get("rate") if isinstance(recipe, Mapping) else None)
+    return float(rate) if isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0 else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -339,7 +341,7 @@ class Example:
 
 
 class Moments:
-    """Queries with their clips, to be learnt. A longer video is shown by the window that has most of the moment."""
+    """Queries with their clips, for training. A longer video is shown by the window that has most of the moment."""
 
     def __init__(self, queries: Sequence[Query], clips: Clips, words: Words) -> None:
         self.queries, self.clips, self.words, self.config = list(queries), clips, words, clips.config
@@ -407,22 +409,22 @@ def mark_clips(query: Query, begin: int, end: int) -> Tensor:
     """The mean mark of each clip, 0 where none is given. [T]"""
     assert query.saliency is not None
     marks = torch.zeros(end - begin)
-    for clip, given in zip(query.saliency.clips, query.saliency.marks, strict=True):
+    for clip, rating in zip(query.saliency.clips, query.saliency.marks, strict=True):
         if begin <= clip < end:
-            marks[clip - begin] = sum(given) / max(1, len(given))
+            marks[clip - begin] = sum(rating) / max(1, len(rating))
     return marks
 
 
 def durations_of(queries: Mapping[Id, Query], clips: Clips) -> dict[str, float]:
-    """The length of every video that is asked about, in seconds, where the annotation or the store says it."""
-    told = clips.stores[0].metadata.get("durations")
-    told = told if isinstance(told, Mapping) else {}
-    said: dict[str, float] = {}
+    """The duration of every video of the queries, in seconds, if the annotation or the store has it."""
+    stored = clips.stores[0].metadata.get("durations")
+    stored = stored if isinstance(stored, Mapping) else {}
+    durations: dict[str, float] = {}
     for query in queries.values():
         if query.duration is not None:
-            said.setdefault(query.video, query.duration)
+            durations.setdefault(query.video, query.duration)
     for query in queries.values():
-        seconds = told.get(query.video)
+        seconds = stored.get(query.video)
         if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
-            said.setdefault(query.video, float(seconds))
-    return said
+            durations.setdefault(query.video, float(seconds))
+    return durations

@@ -65,7 +65,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 }
 
 
-class Found(NamedTuple):
+class RankedMoments(NamedTuple):
     """Moments of Q queries, best first, K at most. Where `score` is 0 there is none."""
 
     video: Tensor  # [Q, K] int64, numbers of the corpus
@@ -131,36 +131,40 @@ def suppress_spans(span: Tensor, video: Tensor, score: Tensor, threshold: float)
     return stays
 
 
-def keep_best(found: Found, stays: Tensor, most: int) -> Found:
+def keep_best(moments: RankedMoments, stays: Tensor, most: int) -> RankedMoments:
     """The first `most` of those that stay, in their order; 0 behind them."""
     order = (~stays).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
-    score = torch.where(stays, found.score, 0.0).gather(1, order)
-    return Found(found.video.gather(1, order), found.span.gather(1, order[..., None].expand(-1, -1, 2)), score)
+    score = torch.where(stays, moments.score, 0.0).gather(1, order)
+    return RankedMoments(
+        moments.video.gather(1, order), moments.span.gather(1, order[..., None].expand(-1, -1, 2)), score
+    )
 
 
-def rank_moments(found: Found, d: Decoding, known: bool = False) -> tuple[Found, Found]:
+def rank_moments(moments: RankedMoments, d: Decoding, known: bool = False) -> tuple[RankedMoments, RankedMoments]:
     """The list as it is, and after NMS: at most `after_nms` moments each. `known`: a query's are of one video."""
-    there = found.score > 0
-    listed = keep_best(found, there, d.after_nms)
+    there = moments.score > 0
+    listed = keep_best(moments, there, d.after_nms)
     if d.nms is None:
         return listed, listed
-    read = listed if d.nms_reads == "listed" else found
+    read = listed if d.nms_reads == "listed" else moments
     if known and d.own_nms == "shifted":
         return listed, shift_suppress(read, d)
     return listed, keep_best(read, suppress_spans(read.span, read.video, read.score, d.nms), d.after_nms)
 
 
-def shift_suppress(found: Found, d: Decoding) -> Found:
+def shift_suppress(moments: RankedMoments, d: Decoding) -> RankedMoments:
     """ReLoCLNet's slip: windows [video number, start] are compared, and the end time sorts."""
     assert d.nms is not None
-    video, span, score = (torch.zeros_like(x) for x in found)
-    for q in range(len(found.score)):
-        n = int((found.score[q] > 0).sum())
-        kept = shifted_nms(found.span[q, :n].numpy(), found.score[q, :n].numpy(), d.nms, found.video[q, :n].numpy())
-        at = torch.from_numpy(kept[: d.after_nms])
-        for new, old in zip((video, span, score), found, strict=True):
+    video, span, score = (torch.zeros_like(x) for x in moments)
+    for q in range(len(moments.score)):
+        n = int((moments.score[q] > 0).sum())
+        order = shifted_nms(
+            moments.span[q, :n].numpy(), moments.score[q, :n].numpy(), d.nms, moments.video[q, :n].numpy()
+        )
+        at = torch.from_numpy(order[: d.after_nms])
+        for new, old in zip((video, span, score), moments, strict=True):
             new[q, : len(at)] = old[q][at]
-    return Found(video, span, score)
+    return RankedMoments(video, span, score)
 
 
 def to_seconds(spans: Spans, offset: Tensor, duration: Tensor, d: Decoding) -> Tensor:

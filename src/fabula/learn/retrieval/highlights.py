@@ -12,10 +12,8 @@ of a clip that several saw is its mean. A video of one window is answered as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +22,8 @@ from torch import Tensor
 from fabula.core.errors import InputError
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import Notes, name_id
-from fabula.io.files import write_text
 from fabula.learn.models.qd_detr import Config, HighlightBatch, Model
-from fabula.learn.retrieval.answers import Answer, qvhighlights_line
+from fabula.learn.retrieval.answers import Form
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Clips, Words, best_window
 from fabula.learn.retrieval.search import cut_windows
@@ -48,13 +45,15 @@ class Example:
 
 
 class Highlights:
-    """Queries with their clips. `learn=False`: to be asked; windows and marks are not read and need not be there."""
+    """Queries with their clips. `learn=False`: for prediction; windows and marks are not read and may be missing."""
 
     def __init__(
         self, queries: Iterable[Query], clips: Clips, words: Words, learn: bool = True, notes: Notes | None = None
     ) -> None:
         self.queries, self.clips, self.words, self.learn = list(queries), clips, words, learn
         self.config: Config = clips.config
+        self.names = list(dict.fromkeys(q.video for q in self.queries))
+        self.form: Form = "tvr"  # of the file that a prediction is written to
         self.notes = Notes() if notes is None else notes
         for query in self.queries:
             if query.video not in clips:
@@ -69,8 +68,10 @@ class Highlights:
         """What of a query the features do not show."""
         n = len(self.clips[query.video])
         if all(start >= n * self.config.clip for start, _ in query.windows):
-            seen = f"its moment begins after its features end, at {n * self.config.clip:g} s"
-            raise InputError(seen, video=query.id, noun="query", hint="leave the query out, or extract features again")
+            problem = f"its moment begins after its features end, at {n * self.config.clip:g} s"
+            raise InputError(
+                problem, video=query.id, noun="query", hint="leave the query out, or extract features again"
+            )
         if any(end > n * self.config.clip + 1e-6 for _, end in query.windows):
             notes.add("{n} moments end after their features and are cut there", name_id(query.id))
         if query.saliency is not None and any(clip >= n for clip in query.saliency.clips):
@@ -80,7 +81,7 @@ class Highlights:
         return len(self.queries)
 
     def __getitem__(self, i: int) -> Example:
-        """To be learnt: the query with the window of its video that has most of its first moment."""
+        """For training: the query with the window of its video that has most of its first moment."""
         query, c = self.queries[i], self.config
         clips = self.clips[query.video]
         places = cut_windows(len(clips), c.max_clips, c.overlap)
@@ -104,7 +105,7 @@ class Highlights:
         return Example(query.id, self.words(query), clips[begin:end], duration, windows, marks, pairs, query.video)
 
     def parts(self, i: int) -> list[tuple[int, Example]]:
-        """To be asked: the query with every window of its video, and the clip each begins with."""
+        """For prediction: the query with every window of its video, and the first clip of each."""
         query, c = self.queries[i], self.config
         clips = self.clips[query.video]
         return [(b, self.show(query, clips, b, e)) for b, e in cut_windows(len(clips), c.max_clips, c.overlap)]
@@ -142,9 +143,9 @@ def mark_clips(query: Query, begin: int, end: int, clip: float) -> tuple[Tensor,
     """The sum of each clip's marks [L], and which clips are relevant [L]."""
     marks, relevant = torch.zeros(end - begin), torch.zeros(end - begin, dtype=torch.bool)
     if query.saliency is not None:
-        for at, given in zip(query.saliency.clips, query.saliency.marks, strict=True):
+        for at, rating in zip(query.saliency.clips, query.saliency.marks, strict=True):
             if begin <= at < end:
-                marks[at - begin], relevant[at - begin] = sum(given), True
+                marks[at - begin], relevant[at - begin] = sum(rating), True
         return marks, relevant
     centres = (torch.arange(begin, end) + 0.5) * clip
     for start, stop in query.windows:
@@ -156,15 +157,15 @@ def mark_clips(query: Query, begin: int, end: int, clip: float) -> tuple[Tensor,
 
 
 def draw_pairs(marks: Tensor, relevant: Tensor) -> Tensor:
-    """Good and bad clips, two pairs; a clip with itself where there is nothing to tell apart. [2, 2]"""
-    some, rest = relevant.nonzero()[:, 0], (~relevant).nonzero()[:, 0]
-    if not len(some):
+    """Good and bad clips, two pairs; a clip with itself if all clips are alike. [2, 2]"""
+    marked, rest = relevant.nonzero()[:, 0], (~relevant).nonzero()[:, 0]
+    if not len(marked):
         return torch.zeros(2, 2, dtype=torch.int64)
-    order = some[marks[some].argsort(stable=True)]
+    order = marked[marks[marked].argsort(stable=True)]
     best, worst = order[-1], order[0]
     good, bad = best, worst
     if len(rest):
-        good, bad = some[torch.randint(len(some), ())], rest[torch.randint(len(rest), ())]
+        good, bad = marked[torch.randint(len(marked), ())], rest[torch.randint(len(rest), ())]
     return torch.stack([torch.stack([best, good]), torch.stack([worst, bad])])
 
 
@@ -182,50 +183,40 @@ def find_highlights(
 
     def answer() -> Iterator[Ranking]:
         examples = [e for _, _, shown in waiting for e in shown]
-        found: list[Ranking] = []
+        rankings: list[Ranking] = []
         for k in range(0, len(examples), batch_size):
-            found += model.predict(data.collate(examples[k : k + batch_size]).to(device))
+            rankings += model.predict(data.collate(examples[k : k + batch_size]).to(device))
         at = 0
         for query, offsets, shown in waiting:
-            some = found[at : at + len(shown)]
+            parts_found = rankings[at : at + len(shown)]
             at += len(shown)
-            yield some[0] if len(some) == 1 else join_windows(query.id, some, offsets, model.config)
+            yield (
+                parts_found[0] if len(parts_found) == 1 else join_windows(query.id, parts_found, offsets, model.config)
+            )
         waiting.clear()
 
-    held = 0
+    queued = 0
     for i, query in enumerate(data.queries):
         parts = data.parts(i)
         waiting.append((query, [b for b, _ in parts], [e for _, e in parts]))
-        held += len(parts)
-        if held >= batch_size:
+        queued += len(parts)
+        if queued >= batch_size:
             yield from answer()
-            held = 0
+            queued = 0
             watch(i + 1)
     yield from answer()
     watch(len(data))
 
 
-def join_windows(id: Id, found: Sequence[Ranking], offsets: Sequence[int], config: Config) -> Ranking:
+def join_windows(id: Id, rankings: Sequence[Ranking], offsets: Sequence[int], config: Config) -> Ranking:
     """One answer of the answers about a video's windows, which begin at these clips."""
-    spans = np.concatenate([r.spans + b * config.clip for r, b in zip(found, offsets, strict=True)])
-    scores = np.concatenate([r.scores for r in found if r.scores is not None])
-    kept = nms(spans, scores, config.join if config.nms is None else min(config.join, config.nms), top=None)
-    marks = [r.saliency for r in found if r.saliency is not None]
+    spans = np.concatenate([r.spans + b * config.clip for r, b in zip(rankings, offsets, strict=True)])
+    scores = np.concatenate([r.scores for r in rankings if r.scores is not None])
+    order = nms(spans, scores, config.join if config.nms is None else min(config.join, config.nms), top=None)
+    marks = [r.saliency for r in rankings if r.saliency is not None]
     n = max(b + len(m) for b, m in zip(offsets, marks, strict=True))
-    total, seen = np.zeros(n), np.zeros(n)
+    total, count = np.zeros(n), np.zeros(n)
     for b, m in zip(offsets, marks, strict=True):
         total[b : b + len(m)] += m
-        seen[b : b + len(m)] += 1
-    return Ranking(id, spans[kept], scores[kept], saliency=total / np.maximum(seen, 1))
-
-
-def write_highlights(path: Path, rankings: Iterable[Ranking], queries: Mapping[Id, Query]) -> None:
-    """QVHighlights' submission: {qid, query, vid, pred_relevant_windows, pred_saliency_scores}, a line each."""
-    write_text(path, (qvhighlights_line(Answer(r.id, svmr=r), queries[r.id]) for r in rankings))
-
-
-def open_clips(paths: Sequence[str | Path], config: Any) -> Clips:
-    """The clips of stores side by side: SlowFast's and CLIP's folders, as published, or any other."""
-    from fabula.learn.retrieval.npz import open_store
-
-    return Clips([open_store(path) for path in paths], config)
+        count[b : b + len(m)] += 1
+    return Ranking(id, spans[order], scores[order], saliency=total / np.maximum(count, 1))

@@ -34,23 +34,23 @@ def moments(
     need_learn()
     from fabula.learn.retrieval.finder import Finder
 
-    found = open_extractor(extract) if isinstance(extract, str) else extract
-    made = Finder(run, device=device, extract=found, read=read, tokenizer=tokenizer, other_features=other_features)
+    maker = open_extractor(extract) if isinstance(extract, str) else extract
+    finder = Finder(run, device=device, extract=maker, read=read, tokenizer=tokenizer, other_features=other_features)
     if isinstance(extract, str):
         from fabula.media import extractor
 
-        made.check_recipe(extractor(extract).recipe())
-    return made
+        finder.check_recipe(extractor(extract).recipe())
+    return finder
 
 
 def open_extractor(spec: str) -> Callable[[Path], tuple[Any, float, float]]:
     """Features of a video file by one of `fabula list extractors`."""
     from fabula.media import extract_one, extractor
 
-    made = extractor(spec)
+    opened = extractor(spec)
 
     def extract(path: Path) -> tuple[Any, float, float]:
-        frames, seconds = extract_one(path, made)
-        return frames, made.rate, seconds
+        frames, seconds = extract_one(path, opened)
+        return frames, opened.rate, seconds
 
     return extract

@@ -17,6 +17,7 @@ import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.io.files import check_path
+from fabula.learn.options import JsonObject
 from fabula.media.stores.features import Features, Frames, check_features
 
 ARRAYS = ("features", "last_hidden_state")
@@ -27,7 +28,7 @@ class NpzFeatures(Mapping[str, Frames]):
 
     def __init__(self, path: str | Path, array: str | None = None) -> None:
         self.path = check_path(path)
-        self.metadata: Mapping[str, Any] = {}
+        self.metadata: JsonObject = {}
         names = sorted(f.name.removesuffix(".npz") for f in self.path.glob("*.npz")) if self.path.is_dir() else []
         if not names:
             raise InputError("no .npz files here", file=path, hint="name a folder of .npz, one per video or query")
@@ -49,18 +50,18 @@ class NpzFeatures(Mapping[str, Frames]):
         try:
             with (self.path / f"{name}.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 wanted = (self._array,) if self._array else ARRAYS
-                found = next((a for a in wanted if a in archive), None)
-                if found is None:
+                key = next((a for a in wanted if a in archive), None)
+                if key is None:
                     raise ValueError(f"it holds {', '.join(archive) or 'nothing'}, not {' or '.join(map(str, wanted))}")
-                raw = archive[found]
+                raw = archive[key]
         except Exception as error:  # zipfile, its unpackers and numpy's header raise what they like
-            said = " ".join(str(error).split())[:120] or type(error).__name__
+            reason = " ".join(str(error).split())[:120] or type(error).__name__
             hint = "extract its features again"
-            raise InputError(f"unreadable features ({said})", file=self.path, video=id, hint=hint) from None
+            raise InputError(f"unreadable features ({reason})", file=self.path, video=id, hint=hint) from None
         return check_features(raw, id, self.path, self._dim)
 
     def count(self, id: str) -> int:
-        """T, without reading the features; 0 where that cannot be told."""
+        """T, without reading the features; 0 if it is not known."""
         try:
             with zipfile.ZipFile(self.path / f"{self.spell(id)}.npz") as archive:
                 wanted = (self._array,) if self._array else ARRAYS

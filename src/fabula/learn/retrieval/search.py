@@ -1,4 +1,4 @@
-"""The search of a corpus of encoded videos: encoded once, asked often; memory does not grow with queries × videos.
+"""Search of a corpus of encoded videos: encoded once, searched often; memory does not grow with queries × videos.
 
 A video longer than the model sees is several rows, windows that overlap; the corpus knows whose and from when they are.
 Scores are computed for a block of queries and a block of rows at a time (`room` numbers at most); of a block of queries
@@ -16,14 +16,14 @@ from torch import Tensor
 
 from fabula.core.errors import SpecError
 from fabula.learn.retrieval.contract import Queries, Retriever, Videos, pad_rows
-from fabula.learn.retrieval.decode import Decoding, Found, rank_moments, score_spans, to_seconds
+from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
 
 ROOM = 16_000_000  # numbers of one block: 64 MB
 
 
 @dataclass
 class Corpus:
-    """Encoded videos. N videos, R ≥ N rows; a video's rows stand together."""
+    """Encoded videos. N videos, R ≥ N rows; a video's rows are consecutive."""
 
     names: list[str]  # [N]
     durations: Tensor  # [N] seconds
@@ -35,7 +35,7 @@ class Corpus:
     def __post_init__(self) -> None:
         self.number = {name: i for i, name in enumerate(self.names)}
         if len(self.number) < len(self.names):
-            raise SpecError("a video stands twice in the corpus")
+            raise SpecError("a video is twice in the corpus")
         self.counts = torch.bincount(self.owner, minlength=len(self.names))  # [N] rows of each
         self.firsts = self.counts.cumsum(0) - self.counts
 
@@ -86,7 +86,7 @@ def encode_corpus(
     durations: list[float] = []
     owner: list[int] = []
     offset: list[int] = []
-    made: list[Videos] = []
+    parts: list[Videos] = []
 
     def windows() -> Iterator[Window]:
         for i, (name, clips, duration) in enumerate(videos):
@@ -96,28 +96,28 @@ def encode_corpus(
                 yield Window(i, start, clips[start:end])
             watch(i + 1)
 
-    for some in batch_rows(windows(), batch_size):
-        features, mask = pad_rows([w.clips for w in some], pad_to)
+    for window_batch in batch_rows(windows(), batch_size):
+        features, mask = pad_rows([w.clips for w in window_batch], pad_to)
         device = next(model.parameters()).device  # type: ignore[attr-defined]
         with torch.inference_mode():
-            made.append(model.encode_video(features.to(device), mask.to(device)))
-        owner += [w.video for w in some]
-        offset += [w.offset for w in some]
-    if not made:
+            parts.append(model.encode_video(features.to(device), mask.to(device)))
+        owner += [w.video for w in window_batch]
+        offset += [w.offset for w in window_batch]
+    if not parts:
         raise SpecError("no video to search")
-    T = max(v.mask.shape[1] for v in made)
-    return Corpus(names, torch.tensor(durations), join_videos(made, T), torch.tensor(owner), torch.tensor(offset))
+    T = max(v.mask.shape[1] for v in parts)
+    return Corpus(names, torch.tensor(durations), join_videos(parts, T), torch.tensor(owner), torch.tensor(offset))
 
 
 def batch_rows(windows: Iterable[Window], size: int) -> Iterator[list[Window]]:
-    some: list[Window] = []
+    pending: list[Window] = []
     for window in windows:
-        some.append(window)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
+        pending.append(window)
+        if len(pending) == size:
+            yield pending
+            pending = []
+    if pending:
+        yield pending
 
 
 def join_videos(parts: Sequence[Videos], T: int) -> Videos:
@@ -156,10 +156,10 @@ def best_rows(scores: Tensor, corpus: Corpus) -> Tensor:
 class Answers(NamedTuple):
     """What the search has found for Q queries."""
 
-    vcmr: Found | None  # moments of all videos, after NMS …
-    vcmr_listed: Found | None  # … and before
-    svmr: Found | None  # moments of the query's own video, where it is told …
-    svmr_listed: Found | None
+    vcmr: RankedMoments | None  # moments of all videos, after NMS …
+    vcmr_listed: RankedMoments | None  # … and before
+    svmr: RankedMoments | None  # moments of the query's own video, if it is known …
+    svmr_listed: RankedMoments | None
     vr_videos: Tensor | None  # [Q, V] the best videos …
     vr_weights: Tensor | None  # … and exp(α · score)
 
@@ -174,7 +174,7 @@ def search_corpus(
     room: int = ROOM,
 ) -> Iterator[tuple[slice, Answers]]:
     """Answers for a block of queries at a time. `own` [Q]: the number of the video each is about, where that is known;
-    `everywhere`: look into all videos."""
+    `everywhere`: search all videos."""
     T = corpus.rows.mask.shape[1]
     K = int(corpus.counts.topk(min(d.videos, len(corpus))).values.sum())  # rows of a query, at most
     band = max(1, min(d.max_length, T) - d.min_length)
@@ -219,7 +219,7 @@ def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
     count = corpus.counts[videos]  # [Q, V]
     ends = count.cumsum(1)
     k = torch.arange(int(ends[:, -1].max())).expand(len(videos), -1).contiguous()  # [Q, K]
-    slot = torch.searchsorted(ends, k, right=True)  # whose row it is; V: nobody's
+    slot = torch.searchsorted(ends, k, right=True)  # whose row it is; V: none
     there = slot < videos.shape[1]
     slot = slot.clamp(max=videos.shape[1] - 1)
     row = corpus.firsts[videos].gather(1, slot) + k - (ends - count).gather(1, slot)
@@ -229,17 +229,17 @@ def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
 def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     """query · clip for some rows of each query. [Q, H], [R, T, H], [Q, K] → [Q, K, T]
 
-    A query at a time: its rows are laid side by side in one place that is used again, an eighth of the time that a copy
-    of all queries' rows takes.
+    A query at a time: its rows are copied into one buffer that is used again, in an eighth of the time of a copy of
+    all queries' rows.
     """
     Q, K = at.shape
     T, H = clips.shape[1:]
     out = clips.new_empty(Q, K * T)
-    held = clips.new_empty(K, T, H)
+    buffer = clips.new_empty(K, T, H)
     query = query.to(clips.dtype)  # under autocast it may have another
     for q, rows in enumerate(at.to(clips.device)):
-        torch.index_select(clips, 0, rows, out=held)
-        torch.mv(held.view(K * T, H), query[q], out=out[q])
+        torch.index_select(clips, 0, rows, out=buffer)
+        torch.mv(buffer.view(K * T, H), query[q], out=out[q])
     return out.view(Q, K, T)
 
 
@@ -250,7 +250,7 @@ def find_spans(
     videos: Tensor,
     scores: tuple[Tensor | None, Tensor | None],
     d: Decoding,
-) -> tuple[Found, Found]:
+) -> tuple[RankedMoments, RankedMoments]:
     """The moments of these videos [Q, V], before and after NMS. Scores of all rows [Q, R], or of just these [Q, V·W]:
     then the video is known, and its best row has weight 1."""
     at, there = rows_of(videos, corpus)  # [Q, K]
@@ -267,4 +267,4 @@ def find_spans(
     where = at.gather(1, spans.row.cpu())
     video = corpus.owner[where]
     seconds = to_seconds(spans, corpus.offset[where].to(spans.first.device), corpus.durations[video], d)
-    return rank_moments(Found(video, seconds, spans.score.cpu()), d, known=every is None)
+    return rank_moments(RankedMoments(video, seconds, spans.score.cpu()), d, known=every is None)

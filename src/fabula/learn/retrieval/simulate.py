@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ class Captions:
 
 
 @dataclass(frozen=True)
-class Told:
+class CaptionedMoment:
     """A moment with both its captions as vectors."""
 
     video: str
@@ -77,17 +76,21 @@ class Told:
     fine: Vectors  # [C]
 
 
-def tell_moments(fine: Mapping[Id, Query], coarse: Mapping[Id, Query], captions: Captions) -> list[Told]:
+def pair_captions(fine: Mapping[Id, Query], coarse: Mapping[Id, Query], captions: Captions) -> list[CaptionedMoment]:
     """The moments of two readings of one file."""
     if fine.keys() != coarse.keys():
         raise SpecError("coarse and fine captions must be of the same queries")
     return [
-        Told(q.video, q.windows[0], coarse[id].text or "", captions(coarse[id].text, id), captions(q.text, id))
+        CaptionedMoment(
+            q.video, q.windows[0], coarse[id].text or "", captions(coarse[id].text, id), captions(q.text, id)
+        )
         for id, q in fine.items()
     ]
 
 
-def make_clips(video: str, duration: float, own: Sequence[Told], others: Sequence[Told], recipe: Recipe) -> Vectors:
+def make_clips(
+    video: str, duration: float, own: Sequence[CaptionedMoment], others: Sequence[CaptionedMoment], recipe: Recipe
+) -> Vectors:
     """The simulated clips of one video. [T, C]"""
     r, rng = recipe, np.random.default_rng(digest(recipe.seed, "moments", video))
     T, C = max(1, math.ceil(duration / r.clip - 1e-6)), r.dim
@@ -132,10 +135,10 @@ def simulate_moments(
 ) -> int:  # fmt: skip
     """Write a store of simulated clips for every video that these queries are about; returns how many videos."""
     recipe = recipe or Recipe()
-    told = tell_moments(fine, coarse, Captions(recipe.dim))
-    by_video: dict[str, list[Told]] = {}
+    moments = pair_captions(fine, coarse, Captions(recipe.dim))
+    by_video: dict[str, list[CaptionedMoment]] = {}
     durations: dict[str, float] = {}
-    for m, query in zip(told, fine.values(), strict=True):
+    for m, query in zip(moments, fine.values(), strict=True):
         if query.duration is None:
             raise InputError("no duration", video=query.video, hint="simulated clips need the length of the video")
         by_video.setdefault(m.video, []).append(m)
@@ -143,9 +146,9 @@ def simulate_moments(
 
     def items() -> Iterator[tuple[str, NDArray[np.float16]]]:
         for video, own in by_video.items():
-            yield video, make_clips(video, durations[video], own, told, recipe).astype(np.float16)
+            yield video, make_clips(video, durations[video], own, moments, recipe).astype(np.float16)
 
-    metadata: dict[str, Any] = {
+    metadata: dict[str, object] = {
         "simulated": True,
         "note": "made from captions by fabula.learn.retrieval.simulate; no video was seen",
         "recipe": asdict(recipe),

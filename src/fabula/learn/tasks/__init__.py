@@ -1,4 +1,4 @@
-"""One task per file: what is learnt from, what is predicted, how that is scored. `fabula train NAME` is all it takes.
+"""One task per file: what a model is trained on, what it predicts, how that is scored. `fabula train NAME` runs it.
 
 A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a class `Task` on top of `base.Task`:
 
@@ -10,27 +10,29 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
 
         read(options, notes) → source               annotations, features …: whatever the methods below need
         config(config, source, start) → config      what the data say about the model: widths, vocabulary
-        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py); its `notes`,
-                                                    where it has some, are told
-        held(source, config) → Data | None          what is validated on; None: nothing is
-        score(answers, source, config) → scores     of all answers about `held`, in its order; higher is better
+        training_data(source, config) → Data        len, [i], collate(examples) → Batch (learn/batch.py); its `notes`,
+                                                    if it has any, are printed as warnings
+        validation_data(source, config)             the validation set; None: no validation
+        score(answers, source, config) → scores     of all answers to `validation_data`, in its order; higher is better
         best_by(config) → names                     which scores choose checkpoints; "A+B" is a sum
-        told(source) → dict                         what config.json and checkpoints say of the data
-        ask(model, options, notes) → Data           what is to be predicted; `model.about` is what `told` told
-        spread(path, data, options, notes, watch)   the result where parts are asked in a folder (--work), or None
-        tell(answers, data) → result                answers as what the library call returns, …
-        captions(result, data)                      captions that the model wrote; empty ones and loops are warned of
-        write(result, path), count(result)          … the file that the command line writes, and what it says of it
-        show(result, options)                       further files that the options ask for, such as a page
+        metadata(source) → dict                     facts about the data for config.json and the checkpoints
+        prediction_data(model, metadata, options,   the data to predict on; `metadata` is what the method `metadata`
+                        notes, watch) → Data        returned when the model was trained
+        predict_in_parts(path, data, options, …)    the result, if a folder of parts is named (--work); else None
+        postprocess(answers, data) → result         answers as `fabula.predict` returns them
+        captions(result, data)                      captions that the model wrote; empty ones and loops get a warning
+        write(result, path), count(result)          the file that the command line writes, and its summary line
+        write_page(result, options)                 further files that the options ask for, such as a page
 
-        Analyse, analyse(model, options, notes)     options and figures of `fabula analyse NAME`, where a task has some
-        Simulate, simulate(options, folder, …)      options and files of `fabula simulate NAME`, where it has a world
+        Analyse, analyse(model, options, notes, watch)  options and figures of `fabula analyse NAME`
+        Simulate, simulate(options, folder, …)      options and files of `fabula simulate NAME`
 
     answer(model, data, share, batch_size, watch)   has a default: `model.predict` batch by batch. A task whose units
                                                     share work (a corpus encoded once for all queries) has its own.
 
-Order of a training (learn/run.py): read → config → Model(config) → data → loop (learn/train.py), which validates with
-held, answer, score. Of a prediction: the checkpoint's model → ask → answer → tell → write.
+Order of a training (learn/run.py): read → config → Model(config) → training_data → loop (learn/train.py), which
+validates with validation_data, answer, score. Of a prediction: the checkpoint's model → prediction_data → answer →
+postprocess → write.
 
 **No file here imports torch on top**: help texts are made of the options, and they must stay light. Data sets, which
 need torch, live in files of their own (learn/data.py) and are imported by the methods.

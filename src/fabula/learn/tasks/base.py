@@ -1,4 +1,4 @@
-"""What tasks have in common; the contract is told in learn/tasks/__init__.py."""
+"""Base class of tasks; learn/tasks/__init__.py describes the contract."""
 
 from __future__ import annotations
 
@@ -9,39 +9,37 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options
-from fabula.learn.options import Changes, PredictOptions, Scores, Share, TrainOptions
+from fabula.learn.options import Changes, JsonObject, PredictOptions, Scores, Share, TrainOptions
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from fabula.learn.batch import Data
     from fabula.report.analysis import Analysis
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What a paper trained with on its data. Options fill those that were not given."""
+    """The settings of a paper on its data. Its options replace those that the user leaves out."""
 
     about: str
     model: str | tuple[str, ...] | None = None  # the models it is for, the first is the default; None: any
-    config: Mapping[str, Any] = field(default_factory=dict)
-    by_model: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # further settings of single models
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    config: JsonObject = field(default_factory=dict)
+    by_model: Mapping[str, JsonObject] = field(default_factory=dict)  # further settings of single models
+    settings: JsonObject = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Those that it is for; (): any."""
+        """The models that the preset is for; (): any."""
         return (self.model,) if isinstance(self.model, str) else self.model or ()
 
     def config_of(self, model: str) -> dict[str, Any]:
-        """The settings of this model."""
+        """The settings of one model."""
         return {**self.config, **self.by_model.get(model, {})}
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a run begins from: the config of its weights, if the file knows it, and how much of them is taken."""
+    """The weights that a run starts from: their config and how much of them is loaded."""
 
     config: Any
     part: str  # "whole", or a part of the model
@@ -52,7 +50,7 @@ class Start:
 
 
 class Task:
-    """Base of tasks: what most of them do alike."""
+    """Base class of tasks, with the defaults that most of them share."""
 
     name: ClassVar[str]
     about: ClassVar[str]  # one line
@@ -61,84 +59,81 @@ class Task:
     Train: ClassVar[type[TrainOptions]] = TrainOptions
     Shape: ClassVar[type[Changes]] = Changes
     Predict: ClassVar[type[PredictOptions]] = PredictOptions
-    Analyse: ClassVar[type[PredictOptions] | None] = None  # what an analysis is made of; None: there is none
-    Simulate: ClassVar[type[Options] | None] = None  # what a simulated world is made of; None: there is none
+    Analyse: ClassVar[type[PredictOptions] | None] = None  # options of `fabula analyse`; None: no analysis
+    Simulate: ClassVar[type[Options] | None] = None  # options of `fabula simulate`; None: no simulation
     presets: ClassVar[Mapping[str, Preset]] = {}
-    derived: ClassVar[tuple[str, ...]] = ()  # settings of the model that the data decide
-    watch: Progress = staticmethod(silent)  # whom `ask` tells how far it is
+    derived: ClassVar[tuple[str, ...]] = ()  # model settings that come from the data
 
     def read(self, options: Any, notes: Notes) -> Any:
-        """Annotations, features: whatever the other methods need."""
+        """Read annotations and features for the other methods."""
         raise NotImplementedError
 
     def config(self, config: Any, source: Any, start: Start | None) -> Any:
-        """The model's config with what the data say of it."""
+        """Set the values of the model's config that depend on the data."""
         return config
 
-    def data(self, source: Any, config: Any) -> Data:
-        """What is trained on."""
+    def training_data(self, source: Any, config: Any) -> Data:
+        """The training set."""
         raise NotImplementedError
 
-    def held(self, source: Any, config: Any) -> Data | None:
-        """What is validated on."""
+    def validation_data(self, source: Any, config: Any) -> Data | None:
+        """The validation set; None: no validation."""
         return None
 
-    def answer(
-        self, model: nn.Module, data: Data, share: Share, batch_size: int = 8, watch: Progress = silent
-    ) -> list[Any]:
-        """One answer for each unit of the share, in order."""
+    def answer(self, model: Any, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent) -> list[Any]:
+        """Predict one answer for each unit of the share, in order."""
         from fabula.learn.batch import answer_units
 
         return answer_units(model, data, share.of(len(data)), batch_size, watch)
 
     def score(self, answers: list[Any], source: Any, config: Any) -> Scores:
-        """Of all answers about `held`, in its order."""
+        """Score the answers to all units of `validation_data`, in its order."""
         raise NotImplementedError
 
     def best_by(self, config: Any) -> tuple[str, ...]:
-        """Scores that choose checkpoints, the most important first; (): the first score there is."""
+        """Names of the scores that choose checkpoints, the most important first; (): the first score."""
         return ()
 
-    def told(self, source: Any) -> dict[str, Any]:
-        """What config.json should say of the data."""
+    def metadata(self, source: Any) -> dict[str, object]:
+        """Facts about the data for config.json and the checkpoints."""
         return {}
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Data:
-        """What is to be predicted."""
+    def prediction_data(self, model: Any, metadata: JsonObject, options: Any, notes: Notes, watch: Progress) -> Data:
+        """The data to predict on; `metadata` is what this task's `metadata` returned when the model was trained."""
         raise NotImplementedError
 
-    def spread(self, path: Path, data: Data, options: Any, notes: Notes, watch: Progress) -> Any:
-        """The result, where the options have several workers answer part by part; None: here and at once."""
+    def predict_in_parts(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> object | None:
+        """Predict in parts by several workers, if the options ask for it; None: predict in this process."""
         return None
 
-    def tell(self, answers: list[Any], data: Data) -> Any:
-        """Answers as the library call returns them."""
+    def postprocess(self, answers: list[Any], data: Any) -> Any:
+        """Convert answers to what `fabula.predict` returns."""
         return answers
 
-    def captions(self, result: Any, data: Data) -> Iterable[str | None]:
-        """The captions that the model wrote, to be looked at for those that say nothing; none where it writes none."""
+    def captions(self, result: Any, data: Any) -> Iterable[str | None]:
+        """The captions that the model wrote, which are checked for empty and repetitive ones."""
         return ()
 
     def write(self, result: Any, path: Path) -> None:
-        """The file of a prediction, as lines of JSON."""
+        """Write a prediction as lines of JSON."""
         from fabula.io.files import write_text
 
         write_text(path, lines_of(result))
 
     def count(self, result: Any) -> str:
-        """What the command line says of a result."""
+        """A summary of the result for the command line."""
         return f"{len(result):,} answers"
 
-    def analyse(self, model: nn.Module, options: Any, notes: Notes) -> Analysis:
-        """What can be seen inside a trained model, as figures and numbers."""
+    def analyse(self, model: Any, options: Any, notes: Notes, watch: Progress) -> Analysis:
+        """Figures and numbers that describe a trained model."""
         raise NotImplementedError
 
     def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
-        """Writes a simulated world, as a user's own data would lie there; returns what is in it, in words."""
+        """Write simulated data in the layout of real data; return a summary of it."""
         raise NotImplementedError
 
-    def show(self, result: Any, options: Any) -> None:
-        """Further files that the options ask for: a page."""
+    def write_page(self, result: Any, options: Any) -> None:
+        """Write the further files that the options ask for, such as an HTML page."""
 
 
 def lines_of(result: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Identity-aware captions (MICap; Raajesh et al., CVPR 2024): blanks filled in, captions told, people by ids.
+"""Identity-aware captions (MICap; Raajesh et al., CVPR 2024): fill in blanks, write captions, name people by ids.
 
 Units are videosets; predictions are captionsets that `fabula score --task identity` reads. Blanks are validated by
 FITB's class accuracy, captions by METEOR and CIDEr (with --slow-scores by SPICE and iSPICE, too); each has its best
@@ -7,24 +7,24 @@ checkpoint.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores, Share
+from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
-    from torch import nn
-
+    from fabula.core.result import Result
+    from fabula.evaluate.captionsets import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
-    from fabula.learn.identity.clips import Streams, Videosets
+    from fabula.learn.identity.clips import FilmSets, Streams, Videosets
+    from fabula.learn.models.micap import Config, Model
     from fabula.report.analysis import Analysis
 
 FITB = ("class", "instance", "same", "different")
@@ -34,7 +34,7 @@ QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
     features: Path | None = option(
@@ -42,28 +42,30 @@ class TrainOptions(shared.TrainOptions):
     )
     val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
     wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
-    pieces: int = option(4000, "Size of a vocabulary that is trained here.", shows_default=True)
-    min_count: int = option(2, "A piece is known from so many times on.", shows_default=True)
+    pieces: int = option(4000, "Size of the vocabulary trained on the captions.", shows_default=True)
+    min_count: int = option(2, "Minimum count of a word piece in the vocabulary.", shows_default=True)
     skip_missing: bool = option(False, "Leave out captionsets with clips that have no features.")
-    slow_scores: bool = option(False, "Validate by SPICE and iSPICE, too.")
+    slow_scores: bool = option(False, "Also validate with SPICE and iSPICE.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What MICap is mostly asked for."""
+    """The settings of MICap that have flags."""
 
     task: Literal["joint", "fitb", "caption"] | None = option(None, "Both tasks with one set of weights, or one.")
-    streams: str | None = option(None, "What is seen, of text,action,face,frame; text alone: the text-only row.")
+    streams: str | None = option(
+        None, "Input streams, of text,action,face,frame; text alone is the paper's text-only row."
+    )
     encoder: bool | None = option(None, "--set encoder=false: projected tokens are the memory.", library_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(shared.PredictOptions):
-    """What a trained model predicts, and from what."""
+    """Options of prediction."""
 
-    videos: tuple[Path, ...] = option((), "Raw films, seen as the run's features were made.", argument=True)
+    videos: tuple[Path, ...] = option((), "Raw films; features are extracted like the run's.", argument=True)
     task: Literal["fitb", "caption"] | None = option(
-        None, "Fill in the blanks of captions, or tell captions (films: what else)."
+        None, "Fill in the blanks of captions, or write captions (the default for films)."
     )
     data: Path | None = option(
         None, "Captionsets that name their clips (captions for fitb alone), or a folder of splits."
@@ -72,12 +74,14 @@ class PredictOptions(shared.PredictOptions):
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     people: Literal["model", "same", "different"] = option(
-        "model", "Whom captions name: whom the model says; P1 alone; somebody new each time (Table 5's baselines)."
+        "model", "People in captions: the model's; always P1; a new one each time (Table 5's baselines)."
     )
-    cast: Path | None = option(None, "Films: people found and named before (fabula people). Default: found now.")
-    longest: float = option(6.0, "Films: a shot of more seconds is told in parts.", shows_default=True)
-    weights: tuple[str, ...] = option((), "Films: files of weights of the user's, as frame=FILE.", parts=True)
-    page: Path | None = option(None, "Films: also a page, each film beside its captions and its people.", writes=True)
+    cast: Path | None = option(None, "Films: the people found by fabula people. Default: find them now.")
+    longest: float = option(6.0, "Films: split a shot that is longer than this, in seconds.", shows_default=True)
+    weights: tuple[str, ...] = option((), "Films: your own weights of an extractor, as frame=FILE.", parts=True)
+    page: Path | None = option(
+        None, "Films: also write an HTML page with each film, its captions and its people.", writes=True
+    )
 
     def __post_init__(self) -> None:
         videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
@@ -89,56 +93,56 @@ class PredictOptions(shared.PredictOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyseOptions(shared.PredictOptions):
-    """What a trained model is looked into with."""
+    """Options of the analysis."""
 
     data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
     split: str = same_as(PredictOptions, "split")
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
-    most: int = option(3, "So many videosets of Fig. 5.", shows_default=True, at_least=0)
+    most: int = option(3, "Number of videosets in Fig. 5.", shows_default=True, at_least=0)
     eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, kind in (("sets", str), ("eps", float)):
-            given = getattr(self, name)
-            some = [given] if isinstance(given, str | float | int) else given
+            value = getattr(self, name)
+            values = [value] if isinstance(value, str | float | int) else value
             try:
-                object.__setattr__(self, name, tuple(kind(one) for one in some))
+                object.__setattr__(self, name, tuple(kind(one) for one in values))
             except (TypeError, ValueError):
-                raise SpecError(f"{name} is {given!r}; say numbers with commas") from None
+                raise SpecError(f"{name} is {value!r}; write numbers with commas") from None
         if not self.eps:
             object.__setattr__(self, "eps", EPS)
         if not all(0 <= e <= 2 for e in self.eps):
-            raise SpecError(f"eps is {self.eps}; a cosine distance lies between 0 and 2")
+            raise SpecError(f"eps is {self.eps}; a cosine distance is between 0 and 2")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateOptions(Options):
-    """What simulated films are like. A number that is given stands over that of the difficulty."""
+    """Options of simulated films. A number replaces the value of the difficulty."""
 
     difficulty: Literal["default", "easy", "hard", "faces"] = option(
-        "default", "How hard it is to know who is who; faces: nothing but faces of other clips tells it."
+        "default", "How hard people are to identify; faces: only faces in other clips identify them."
     )
-    seed: int = option(0, "Of everything that is drawn.", shows_default=True)
+    seed: int = option(0, "Random seed.", shows_default=True)
     train_films: int | None = option(None, "Films to train on. Default: 60.", at_least=1)
     val_films: int | None = option(None, "Films to validate on. Default: 10.", at_least=1)
     test_films: int | None = option(None, "Films to test on. Default: 20.", at_least=1)
-    clips: int | None = option(None, "Of a film. Default: 40.", at_least=1)
-    set_clips: int | None = option(None, "Of a captionset. Default: 5.", at_least=1)
-    cast: int | None = option(None, "People of a film. Default: 4.", at_least=2)
-    stay: float | None = option(None, "Probability that who acts was the one before. Default: .4.")
-    told: float | None = option(None, "Probability that a caption hints at who it is. Default: .2.")
-    absent: float | None = option(None, "Probability that somebody who is named has no face. Default: .15.")
-    bystanders: float | None = option(None, "Probability that somebody else walks by. Default: .2.")
-    pose: float | None = option(None, "How far a clip's face is from the person's own. Default: .7.")
-    noise: float | None = option(None, "Of frame and action features. Default: .7.")
+    clips: int | None = option(None, "Clips per film. Default: 40.", at_least=1)
+    set_clips: int | None = option(None, "Clips per captionset. Default: 5.", at_least=1)
+    cast: int | None = option(None, "People per film. Default: 4.", at_least=2)
+    stay: float | None = option(None, "Probability that the same person acts again. Default: .4.")
+    told: float | None = option(None, "Probability that a caption hints at who acts. Default: .2.")
+    absent: float | None = option(None, "Probability that a named person has no face. Default: .15.")
+    bystanders: float | None = option(None, "Probability of the face of another person. Default: .2.")
+    pose: float | None = option(None, "Distance of a clip's face from the person's own. Default: .7.")
+    noise: float | None = option(None, "Noise of frame and action features. Default: .7.")
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     streams: Streams
@@ -147,8 +151,8 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What was said of one videoset; None where it was not asked."""
+class SetAnswer:
+    """The answer for one videoset; None for a task that was not run."""
 
     name: str
     filled: tuple[str, ...] | None = None  # an id a blank
@@ -182,40 +186,40 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
-        from fabula.learn.identity.clips import Streams, only_seen, read_sets_of
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
+        from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
 
         streams = Streams(find_streams(options))
-        train = only_seen(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
+        train = only_complete(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
             val = read_sets_of(options.val or options.data, "val", notes)
-            val = only_seen(val, streams, options.skip_missing, notes)
+            val = only_complete(val, streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Source(options, streams, train, val)
 
-    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+    def config(self, config: Config, source: Source, start: base.Start | None) -> Config:
         from fabula.learn.identity.clips import texts_of
         from fabula.learn.identity.wordpiece import read_pieces, train_pieces
 
         streams, options = source.streams, source.options
-        missing = [s for s in config.seen if s != "text" and streams.dim(s) is None]
+        missing = [s for s in config.stream_names if s != "text" and streams.dim(s) is None]
         if missing:
-            there = ",".join(s for s in config.seen if s == "text" or streams.dim(s) is not None)
-            seen = f"no store of the stream {missing[0]}"
-            raise InputError(seen, file=streams.path, hint=f"say --streams {there}, or write that store")
-        kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
-        words = kept or (
+            there = ",".join(s for s in config.stream_names if s == "text" or streams.dim(s) is not None)
+            problem = f"no store of the stream {missing[0]}"
+            raise InputError(problem, file=streams.path, hint=f"use --streams {there}, or write that store")
+        known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        words = known_words or (
             read_pieces(options.wordpiece)
             if options.wordpiece
             else train_pieces(texts_of(source.train), options.pieces, options.min_count)
         )
         if start is not None and start.whole and start.config.words != len(words):
-            seen = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
-            raise InputError(seen, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
-        told = streams.metadata.get("face_eps")
+            problem = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
+            raise InputError(problem, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
+        face_eps = streams.metadata.get("face_eps")
         default = type(config)().face_eps
-        eps = float(told) if isinstance(told, int | float) and config.face_eps == default else config.face_eps
+        eps = float(face_eps) if isinstance(face_eps, int | float) and config.face_eps == default else config.face_eps
         return replace(
             config,
             text_dim=streams.dim("text") or TEXT_DIM,
@@ -228,12 +232,12 @@ class Task(base.Task):
             face_eps=eps,
         )
 
-    def data(self, source: Source, config: Any) -> Videosets:
+    def training_data(self, source: Source, config: Config) -> Videosets:
         from fabula.learn.identity.clips import Videosets
 
         return Videosets(source.train, source.streams, config)
 
-    def held(self, source: Source, config: Any) -> Videosets | None:
+    def validation_data(self, source: Source, config: Config) -> Videosets | None:
         from fabula.learn.identity.clips import Videosets
 
         if source.val is None:
@@ -241,35 +245,35 @@ class Task(base.Task):
         return Videosets(source.val, source.streams, config, "both")
 
     def answer(
-        self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
-    ) -> list[Told]:
-        from fabula.learn.identity.windows import tell_film, tell_sets
+        self, model: Model, data: Videosets, share: Share, batch_size: int = 8, watch: Progress = silent
+    ) -> list[SetAnswer]:
+        from fabula.learn.identity.windows import answer_sets, caption_film
 
-        if getattr(data, "films", None) is not None:
-            made = []
+        if data.films is not None:
+            answers = []
             for name in data.sets:
-                captions, people = tell_film(model, data, name, watch)
+                captions, people = caption_film(model, data, name, watch)
                 faces = {k + 1: people.numbers_of(k) for k in range(len(people.votes))}
-                made.append(Told(name, None, captions, faces))
-            return made
-        return [Told(*one) for one in tell_sets(model, data, list(share.of(len(data))), batch_size, watch)]
+                answers.append(SetAnswer(name, None, captions, faces))
+            return answers
+        return [SetAnswer(*one) for one in answer_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
-    def score(self, answers: list[Told], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[SetAnswer], source: Source, config: Config) -> Scores:
         assert source.val is not None
         scores: dict[str, float] = {}
-        if any(told.filled is not None for told in answers):
+        if any(answer.filled is not None for answer in answers):
             scores |= score_blanks(answers, source.val)
-        if any(told.captions is not None for told in answers):
+        if any(answer.captions is not None for answer in answers):
             names = (*QUICK, *SLOW) if source.options.slow_scores else QUICK
-            scores |= score_captions({told.name: told.captions or () for told in answers}, source.val, names)
+            scores |= score_captions({answer.name: answer.captions or () for answer in answers}, source.val, names)
         return scores
 
-    def best_by(self, config: Any) -> tuple[str, ...]:
-        """Of Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; the best of each is kept."""
+    def best_by(self, config: Config) -> tuple[str, ...]:
+        """As in Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; a best checkpoint for each."""
         blanks = ("class",) if config.task != "caption" else ()
         return (*blanks, *(("CIDEr", "METEOR") if config.task != "fitb" else ()))
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         return {
             "data": str(source.options.data),
             "features": source.streams.path.name,
@@ -279,17 +283,19 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
-        config: Any = model.config
+    def prediction_data(
+        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> Videosets:
+        config: Config = model.config
         if bool(options.videos) == (options.data is not None):
             raise SpecError("name raw films, or --data: one of the two")
         task = options.task or ("caption" if options.videos else None)
         if task is None:
-            raise SpecError("say what is predicted: --task fitb or --task caption")
-        if task not in model.passes:  # type: ignore[operator]
+            raise SpecError("add --task fitb or --task caption")
+        if task not in model.passes:
             raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
         if options.videos:
-            return self.ask_films(model, options, notes)
+            return self.film_data(model, metadata, options, notes, watch)
         for name in ("cast", "page"):
             if getattr(options, name) is not None:
                 raise SpecError(f"--{name} is for raw films")
@@ -297,76 +303,78 @@ class Task(base.Task):
         data.people = options.people
         return data
 
-    def ask_films(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
-        """Raw films, seen as the clips were that the run learnt from."""
+    def film_data(
+        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> Videosets:
+        """Raw films, with features made like those that the model was trained on."""
         from fabula.learn.identity.clips import Videosets
-        from fabula.learn.identity.film import look_at_films
+        from fabula.learn.identity.film import read_films
 
         if options.task == "fitb":
-            raise SpecError("a raw film has no captions whose blanks could be filled; say --task caption")
+            raise SpecError("a raw film has no captions with blanks to fill; use --task caption")
         if options.features is not None:
-            raise SpecError("--features says nothing about raw films: theirs are made now")
-        config: Any = model.config
-        about: Any = model.about
-        films = look_at_films(
+            raise SpecError("--features has no effect for raw films: their features are extracted now")
+        config: Config = model.config
+        films = read_films(
             options.videos,
-            about.get("recipes") or {},
-            config.seen,
+            metadata.get("recipes") or {},
+            config.stream_names,
             people=options.cast,
             longest=options.longest,
             weights=read_weights(options.weights),
             notes=notes,
-            watch=self.watch,
+            watch=watch,
         )
         data = Videosets(films.sets(), films.streams, config, "caption")
         data.people, data.films = options.people, films
         return data
 
-    def open(self, config: Any, options: Any, use: str, notes: Notes) -> Videosets:
-        """Videosets to be asked about, with features as the model takes them."""
-        from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
+    def open(self, config: Config, options: PredictOptions | AnalyseOptions, use: str, notes: Notes) -> Videosets:
+        """Open videosets for prediction, with features that fit the model."""
+        from fabula.learn.identity.clips import Streams, Videosets, only_complete, read_sets_of
 
+        assert options.data is not None  # raw films are opened elsewhere
         streams = Streams(find_streams(options))
-        for stream in config.seen:
+        for stream in config.stream_names:
             have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
             if stream == "text":
                 have = have or TEXT_DIM
             if have != want and not (stream == "text" and use == "caption"):
-                seen = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
-                raise InputError(seen, file=streams.path, hint="use the features the model was trained on")
-        sets = only_seen(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
+                problem = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
+                raise InputError(problem, file=streams.path, hint="use the features the model was trained on")
+        sets = only_complete(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Videosets(sets, streams, config, use)
 
-    def analyse(self, model: nn.Module, options: Any, notes: Notes) -> Analysis:
+    def analyse(self, model: Model, options: AnalyseOptions, notes: Notes, watch: Progress) -> Analysis:
         """Fig. 4, 5 and 6."""
         from fabula.learn.identity.analysis import analyse
 
-        config: Any = model.config
+        config: Config = model.config
         use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
-        return analyse(model, self.open(config, options, use, notes), options, self.watch)
+        return analyse(model, self.open(config, options, use, notes), options, watch)
 
-    def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
+    def simulate(self, options: SimulateOptions, folder: Path, overwrite: bool) -> str:
         from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
 
-        given = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
-        said = {name: value for name, value in given.items() if value is not None}
-        count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **said}), overwrite)
+        values = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
+        changes = {name: value for name, value in values.items() if value is not None}
+        count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **changes}), overwrite)
         return f"{count:,} captionsets of simulated films"
 
-    def tell(self, answers: list[Told], data: Any) -> Sets:
-        """Captionsets: filled in, or told; of films with what a page shows of them."""
+    def postprocess(self, answers: list[SetAnswer], data: Videosets) -> Sets:
+        """Captionsets with filled blanks or new captions; for films also what the page shows."""
         if data.films is not None:
             from fabula.learn.identity.clips import FilmSets
 
-            made = FilmSets({told.name: as_set(told, data.sets[told.name], data.people) for told in answers})
-            made.films, made.recipes = data.films, data.films.recipes
-            made.faces = {told.name: told.faces or {} for told in answers}
-            return made
-        return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
+            films = FilmSets({answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers})
+            films.films, films.recipes = data.films, data.films.recipes
+            films.faces = {answer.name: answer.faces or {} for answer in answers}
+            return films
+        return {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
 
-    def captions(self, result: Sets, data: Any) -> Iterable[str | None]:
-        """Blanks are filled into captions of somebody else."""
+    def captions(self, result: Sets, data: Videosets) -> Iterable[str | None]:
+        """Only captions that the model wrote; blanks are filled into given ones."""
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
     def write(self, result: Sets, path: Path) -> None:
@@ -379,7 +387,7 @@ class Task(base.Task):
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
 
-    def show(self, result: Any, options: Any) -> None:
+    def write_page(self, result: FilmSets, options: PredictOptions) -> None:
         if options.page is None:
             return
         from fabula.io.files import write_text
@@ -388,13 +396,15 @@ class Task(base.Task):
 
         shown = []
         for name, one in result.items():
-            seen, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
-            people = [Person(who["who"], who["name"], who["number"], who["pictures"], who["spans"]) for who in seen]
+            cast_people, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
+            people = [
+                Person(who["who"], who["name"], who["number"], who["pictures"], who["spans"]) for who in cast_people
+            ]
             clips = result.films.clips[name]
-            told = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
+            captions = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
             cast = result.films.cast
-            duration = cast.videos[cast.video_index(name)].duration
-            shown.append(Film(name, duration, told, people, result.films.paths[name]))
+            duration = clips[-1].end if cast is None else cast.videos[cast.video_index(name)].duration
+            shown.append(Film(name, duration, captions, people, result.films.paths[name]))
         title = "A film, told with its people" if len(shown) == 1 else "Films, told with their people"
         notes = describe_films(result.films, result.recipes)
         write_text(options.page, [film_page(shown, title, folder=options.page.parent, notes=notes)])
@@ -403,19 +413,20 @@ class Task(base.Task):
 TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
 
 
-def read_weights(said: tuple[str, ...]) -> dict[str, str]:
+def read_weights(texts: tuple[str, ...]) -> dict[str, str]:
     """frame=FILE, action=FILE."""
-    found = shared.read_pairs(said)
-    unknown = [name for name in found if name not in ("frame", "action")]
+    files = shared.read_pairs(texts)
+    unknown = [name for name in files if name not in ("frame", "action")]
     if unknown:
         raise SpecError(f"--weights {unknown[0]}=…: weights are of frame or action")
-    return found
+    return files
 
 
-def find_streams(options: Any) -> Path:
+def find_streams(options: TrainOptions | PredictOptions | AnalyseOptions) -> Path:
     """The folder of the stores: named, or where the captionsets lie."""
     if options.features is not None:
         return Path(options.features)
+    assert options.data is not None  # raw films need no stores
     return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
 
 
@@ -424,14 +435,14 @@ def warn_simulated(streams: Streams, notes: Notes) -> None:
         notes.add(f"{streams.path.name} holds simulated features: scores say nothing about real films")
 
 
-def as_set(told: Told, asked: SetText, people: str) -> SetText:
+def as_set(answer: SetAnswer, truth: SetText, people: str) -> SetText:
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
-    if told.filled is not None and told.captions is None:
-        captions, blanks = fill_blanks(asked.captions or (), rename(told.filled, people))
-        return SetText(tuple(captions), tuple(map(tuple, blanks)), asked.clips)
-    return SetText(overwrite_people(told.captions or (), people), None, asked.clips)
+    if answer.filled is not None and answer.captions is None:
+        captions, blanks = fill_blanks(truth.captions or (), rename(answer.filled, people))
+        return SetText(tuple(captions), tuple(map(tuple, blanks)), truth.clips)
+    return SetText(overwrite_people(answer.captions or (), people), None, truth.clips)
 
 
 def rename(ids: tuple[str, ...], people: str) -> tuple[str, ...]:
@@ -454,43 +465,45 @@ def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
 # --- scores ----------------------------------------------------------------------------------------------------------
 
 
-def score_blanks(answers: list[Told], truth: Sets) -> dict[str, float]:
-    """FITB of filled blanks, by `fabula.score`."""
+def score_blanks(answers: list[SetAnswer], truth: Sets) -> dict[str, float]:
+    """FITB of filled blanks; 0 where no set has two blanks to compare."""
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
     filled: Sets = {}
-    for told in answers:
-        captions, blanks = fill_blanks(truth[told.name].captions or (), told.filled or ())
-        filled[told.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
-    try:
-        result = score_sets(filled, truth, ("FITB",))
-    except InputError as error:
-        if "no set has two blanks" in error.problem:
-            return dict.fromkeys(FITB, 0.0)
-        raise
+    for answer in answers:
+        captions, blanks = fill_blanks(truth[answer.name].captions or (), answer.filled or ())
+        filled[answer.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
+    paired = pair_sets(filled, truth)
+    if all(s.blanks < 2 for s in paired.sets):
+        return dict.fromkeys(FITB, 0.0)
+    result = score_sets(paired, ("FITB",))
     return {name: result["FITB"].values[name] for name in FITB}
 
 
-def score_captions(told: Mapping[str, tuple[str, ...]], truth: Sets, names: tuple[str, ...]) -> dict[str, float]:
-    """Metrics of captions, by `fabula.score`."""
+def score_captions(captions_of: Mapping[str, tuple[str, ...]], truth: Sets, names: tuple[str, ...]) -> dict[str, float]:
+    """Scores of captions by the metrics named."""
     from fabula.io.identity.captionsets import SetText
 
-    result = score_sets({name: SetText(captions) for name, captions in told.items()}, truth, names)
+    result = score_sets(pair_sets({name: SetText(texts) for name, texts in captions_of.items()}, truth), names)
     return {name: result[name].value for name in (spec.partition("(")[0] for spec in names)}
 
 
-def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
-    """`fabula.score` reads files, so these are written."""
-    from fabula.evaluate.options import ScoreOptions
-    from fabula.evaluate.request import score
-    from fabula.io.fields import Source as Target
-    from fabula.io.files import write_text
-    from fabula.io.identity.captionsets import write_sets
+def pair_sets(predictions: Sets, truth: Sets) -> Gathered:
+    """Predicted captionsets with their references, in memory."""
+    from fabula.evaluate.captionsets import Gathered, join_sets
 
-    with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
-        files = []
-        for name, sets in (("told", told), ("truth", truth)):
-            files.append(Path(folder) / f"{name}.jsonl")
-            write_text(files[-1], write_sets(sets, Target(files[-1], Notes(), noun="captionset")))
-        return score(files[0], files[1], ScoreOptions(task="identity", metrics=",".join(names)))
+    name = Path("predictions")  # what an error calls them
+    return Gathered(join_sets(truth, predictions, None, name, Notes()), 0, name, name)
+
+
+def score_sets(paired: Gathered, names: tuple[str, ...]) -> Result:
+    """Score captionsets as `fabula.score` does with those of two files."""
+    from fabula.evaluate.base import Request
+    from fabula.evaluate.identity import score_gathered
+    from fabula.evaluate.options import ScoreOptions
+    from fabula.metrics import metric
+
+    chosen = [metric(name, "identity") for name in names]
+    request = Request(predictions=paired.predictions, options=ScoreOptions(task="identity"), metrics=chosen)
+    return score_gathered(request, paired, Notes())

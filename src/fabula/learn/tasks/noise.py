@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, Query
-from fabula.core.notes import Notes, name_id
+from fabula.core.notes import Notes, Progress, name_id
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores
+from fabula.learn.options import JsonObject, Scores
 from fabula.learn.tasks import base
 from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_shown, open_stores, read_split
 
 if TYPE_CHECKING:
-    from torch import nn
-
+    from fabula.io.fields import Source as Fields
+    from fabula.learn.models.noise_scorer import Config, Model
     from fabula.learn.noise.calibrate import CaptionCalibration
+    from fabula.learn.noise.data import Judged, Pairs, Shown
     from fabula.learn.noise.texts import Texts, Wrong
     from fabula.media.stores.features import Features
     from fabula.stats.calibration import Bin
@@ -37,12 +38,14 @@ HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl o
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Moments with captions: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
     val: Path | None = option(None, "Validation moments. Default: the split val in --data, if there is one.")
-    captions: Granularity = option("fig", "VERIFIED: fine or coarse captions are true.", shows_default=True)
+    captions: Granularity = option(
+        "fig", "VERIFIED: take fine or coarse captions as the true ones.", shows_default=True
+    )
     rewrites: Path | None = option(None, "Rewritten and disturbed captions by id. Default: disturbed by rule.")
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
     skip_bad: bool = option(False, SKIP_BAD)
@@ -51,7 +54,7 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What the evaluator is mostly asked for."""
+    """The settings of the evaluator that have flags."""
 
     hard: int | None = option(None, "Disturbed captions of each kind a step; 0: in-batch negatives alone.", at_least=0)
 
@@ -65,7 +68,9 @@ class PredictOptions(shared.PredictOptions):
     split: str = option("test", "Which split of --data: train, val, test.", shows_default=True)
     captions: Granularity | None = option(None, "VERIFIED: fine or coarse captions are scored. Default: the run's.")
     candidates: Path | None = option(None, "Captions to choose from, by id. Default: the moments' own.")
-    disturbed: int = option(0, "Wrong captions of each kind, by rule, scored beside.", at_least=0, at_most=20)
+    disturbed: int = option(
+        0, "Also score this many wrong captions of each kind, made by rule.", at_least=0, at_most=20
+    )
     rewrites: Path | None = option(None, "Wrong captions from this file instead (with --disturbed).")
     fit: Path | None = option(None, "Write a calibration fitted on these (needs --disturbed).", writes=True)
     fit_kind: Literal["platt", "temperature"] = option("platt", "Which calibration is fitted.", shows_default=True)
@@ -80,12 +85,12 @@ class PredictOptions(shared.PredictOptions):
         super().__post_init__()
         for name in ("fit", "diagram", "summary", "rewrites"):
             if getattr(self, name) is not None and not self.disturbed:
-                raise SpecError(f"--{name} compares true captions with wrong ones; say --disturbed 3")
+                raise SpecError(f"--{name} compares true captions with wrong ones; add --disturbed 3")
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     stores: Sequence[Features]
@@ -98,10 +103,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The scores of one moment: of the captions to choose from, and of wrong ones beside them."""
+    """The scores of one moment: of the captions to choose from, and of wrong ones."""
 
     query: Query
-    captions: tuple[Mapping[str, Any], ...]  # {"text", …}
+    captions: tuple[JsonObject, ...]  # {"text", …}
     scores: tuple[float, ...]
     wrong: tuple[Wrong, ...] = ()
     wrong_scores: tuple[float, ...] = ()
@@ -139,7 +144,7 @@ class Scored:
 
         scores, true = self.pairs()
         kinds = {"σ(c)": CaptionCalibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
-        return {name: BINNING.split(made(scores), true) for name, made in kinds.items()}
+        return {name: BINNING.split(probability_of(scores), true) for name, probability_of in kinds.items()}
 
     def summary(self) -> dict[str, Any]:
         from fabula.learn.noise.ranks import fold
@@ -173,31 +178,31 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.noise.texts import read_rewrites, texts_of
 
         stores = open_stores(options.features, notes)
         train = with_words(read_split(options.data, "train", options.captions, options.format, notes), notes)
         train = only_inside(train, options.data, options.skip_bad, notes)
         val = read_validation(options, notes)
-        given = None if options.rewrites is None else read_rewrites(options.rewrites)
-        texts = texts_of(train.values(), given, notes)
-        held = {} if val is None else texts_of(val.values(), given, Notes())
-        return Source(options, stores, train, val, texts, held, notes)
+        rewrites = None if options.rewrites is None else read_rewrites(options.rewrites)
+        texts = texts_of(train.values(), rewrites, notes)
+        validation_texts = {} if val is None else texts_of(val.values(), rewrites, Notes())
+        return Source(options, stores, train, val, texts, validation_texts, notes)
 
-    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+    def config(self, config: Config, source: Source, start: base.Start | None) -> Config:
         if not hasattr(config, "hard"):
             raise SpecError(f"this model judges no captions; there is: {', '.join(self.models)}")
         return replace(config, feature_dim=sum(store.dim for store in source.stores))
 
-    def data(self, source: Source, config: Any) -> Any:
+    def training_data(self, source: Source, config: Config) -> Pairs:
         from fabula.learn.noise.data import Pairs
 
         shown = shown_by(source.stores, config, source.options.rate)
         train = only_shown(source.train, shown.clips, source.options.skip_bad, source.notes)
         return Pairs(list(train.values()), source.texts, shown)
 
-    def held(self, source: Source, config: Any) -> Any:
+    def validation_data(self, source: Source, config: Config) -> Judged | None:
         if source.val is None:
             return None
         from fabula.learn.noise.data import Judged
@@ -207,7 +212,7 @@ class Task(base.Task):
         only_shown(source.val, shown.clips, None, source.notes)
         return Judged(list(source.val.values()), captions, shown)
 
-    def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[list[float]], source: Source, config: Config) -> Scores:
         from fabula.learn.noise.ranks import fold, rank_row
 
         assert source.val is not None
@@ -217,10 +222,10 @@ class Task(base.Task):
         ]
         return fold(rows)
 
-    def best_by(self, config: Any) -> tuple[str, ...]:
+    def best_by(self, config: Config) -> tuple[str, ...]:
         return ("static+dynamic",)
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         o = source.options
         return {
             "data": str(o.data),
@@ -232,14 +237,15 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+    def prediction_data(
+        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> Judged:
         from fabula.learn.noise.calibrate import read_calibration
         from fabula.learn.noise.data import Judged
         from fabula.learn.noise.scorer import digest_weights
         from fabula.learn.noise.texts import make_texts, read_rewrites
 
-        about: Any = getattr(model, "about", {})
-        granularity = granularity_of(about, "captions", options.captions, "--captions", notes)
+        granularity = granularity_of(metadata, "captions", options.captions, "--captions", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
         queries = only_inside(queries, options.data, options.skip_bad, notes)
         shown = shown_by(open_stores(options.features, notes), model.config, options.rate, notes)
@@ -247,8 +253,8 @@ class Task(base.Task):
         listed = None if options.candidates is None else read_candidates(options.candidates)
         if listed is None:
             queries = with_words(queries, notes)
-        given = read_rewrites(options.rewrites) if options.rewrites is not None else {}
-        units, asked = [], []
+        rewrites = read_rewrites(options.rewrites) if options.rewrites is not None else {}
+        units, examples = [], []
         for id, query in queries.items():
             captions = ({"text": query.text},) if listed is None else listed.get(id, ())
             if not captions:
@@ -256,25 +262,24 @@ class Task(base.Task):
                 continue
             wrong: tuple[Wrong, ...] = ()
             if options.disturbed:
-                wrong = make_texts(str(captions[0]["text"]), given.get(id), options.disturbed).wrong
+                wrong = make_texts(str(captions[0]["text"]), rewrites.get(id), options.disturbed).wrong
             units.append(Judgement(query, captions, (), wrong))
-            asked.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
+            examples.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
         if not units:
             raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
-        data: Any = Judged([u.query for u in units], asked, shown)
         weights = digest_weights(model)
         known = None if options.calibration is None else read_calibration(options.calibration, weights)
-        simulated = bool(about.get("simulated")) or data.shown.clips.simulated
-        data.asked, data.made = units, Scored((), known, weights, simulated)
-        return data
+        simulated = bool(metadata.get("simulated")) or shown.clips.simulated
+        return Judged([u.query for u in units], examples, shown, Scored(units, known, weights, simulated))
 
-    def tell(self, answers: list[Any], data: Any) -> Scored:
+    def postprocess(self, answers: list[list[float]], data: Judged) -> Scored:
+        unscored = data.unscored
+        assert unscored is not None
         rows = [
             replace(u, scores=tuple(scores[: len(u.captions)]), wrong_scores=tuple(scores[len(u.captions) :]))
-            for u, scores in zip(data.asked, answers, strict=True)
+            for u, scores in zip(unscored.rows, answers, strict=True)
         ]
-        made: Scored = replace(data.made, rows=rows)
-        return made
+        return replace(unscored, rows=rows)
 
     def write(self, result: Scored, path: Path) -> None:
         from fabula.io.files import write_text
@@ -284,16 +289,16 @@ class Task(base.Task):
     def count(self, result: Scored) -> str:
         return f"{len(result.rows):,} moments, {sum(len(r.scores) for r in result.rows):,} captions"
 
-    def show(self, result: Scored, options: Any) -> None:
+    def write_page(self, result: Scored, options: PredictOptions) -> None:
         from fabula.io.files import dump_json, write_text
         from fabula.learn.noise.calibrate import BINNING, fit, write_calibration
         from fabula.report.drawing.charts import draw_reliability
 
         if options.fit is not None:
             scores, true = result.pairs()
-            made = replace(fit(scores, true, options.fit_kind), weights=result.weights)
-            write_calibration(options.fit, made)
-            result = replace(result, calibration=result.calibration or made)
+            calibration = replace(fit(scores, true, options.fit_kind), weights=result.weights)
+            write_calibration(options.fit, calibration)
+            result = replace(result, calibration=result.calibration or calibration)
         if options.diagram is not None:
             title = "Captions that are true, by probability" + (" (simulated features)" if result.simulated else "")
             write_text(options.diagram, [draw_reliability(result.reliability(), title, str(BINNING), "captions")])
@@ -301,7 +306,7 @@ class Task(base.Task):
             dump_json(options.summary, result.summary(), indent=2)
 
 
-def shown_by(stores: Sequence[Features], config: Any, rate: float | None, notes: Notes | None = None) -> Any:
+def shown_by(stores: Sequence[Features], config: Config, rate: float | None, notes: Notes | None = None) -> Shown:
     from fabula.learn.noise.data import Shown
     from fabula.learn.retrieval.data import Clips
 
@@ -309,68 +314,68 @@ def shown_by(stores: Sequence[Features], config: Any, rate: float | None, notes:
 
 
 def with_words(queries: Mapping[Id, Query], notes: Notes) -> dict[Id, Query]:
-    """Those that say something; the others are counted."""
-    kept = {}
+    """The moments whose caption has words; the others are counted."""
+    worded = {}
     for id, query in queries.items():
         if query.text and any(c.isalnum() for c in query.text):
-            kept[id] = query
+            worded[id] = query
         else:
             notes.add("{n} moments have no words and are left out", name_id(id))
-    if not kept:
+    if not worded:
         raise SpecError("no moment has a caption")
-    return kept
+    return worded
 
 
 def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | None:
     path = options.val or options.data
     if options.val is None and not (path.is_dir() and any("val" in part_name(f) for f in path.iterdir())):
         return None
-    found = with_words(read_split(path, "val", options.captions, options.format, notes), notes)
-    return only_inside(found, path, options.skip_bad, notes)
+    queries = with_words(read_split(path, "val", options.captions, options.format, notes), notes)
+    return only_inside(queries, path, options.skip_bad, notes)
 
 
 def part_name(file: Path) -> list[str]:
     return re.split(r"[^a-z0-9]+", file.name.lower())
 
 
-def read_candidates(path: Path) -> dict[Id, tuple[Mapping[str, Any], ...]]:
+def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
     """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
     from fabula.io.fields import Source as Fields
     from fabula.io.files import check_path, read_objects
 
     source = Fields(check_path(path), noun="moment")
-    found: dict[Id, tuple[Mapping[str, Any], ...]] = {}
+    candidates: dict[Id, tuple[JsonObject, ...]] = {}
     for number, entry in read_objects(source.path):
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
-        if id in found:
+        if id in candidates:
             raise source.wrong("this id stands twice", id, "desc_id", "ids are unique")
         listed = source.listing(source.entry(entry, "candidates", id, at), "candidates", id, HINT)
-        found[id] = tuple(read_candidate(one, source, id) for one in listed)
-    return found
+        candidates[id] = tuple(read_candidate(one, source, id) for one in listed)
+    return candidates
 
 
-def read_candidate(one: Any, source: Any, id: Id) -> Mapping[str, Any]:
-    told = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
-    text = source.caption(source.entry(told, "text", id, "candidates"), "candidates.text", id)
+def read_candidate(one: object, source: Fields, id: Id) -> JsonObject:
+    entry = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
+    text = source.caption(source.entry(entry, "text", id, "candidates"), "candidates.text", id)
     if not any(c.isalnum() for c in text):
         raise source.wrong("a caption without words", id, "candidates", "leave it out")
-    return {"text": text, **{k: v for k, v in told.items() if k == "branch" and isinstance(v, str)}}
+    return {"text": text, **{k: v for k, v in entry.items() if k == "branch" and isinstance(v, str)}}
 
 
 def as_lines(result: Scored) -> Iterable[dict[str, Any]]:
     """A line for each moment: what is chosen, and every score."""
     p = result.calibration
 
-    def told(score: float) -> dict[str, float]:
+    def score_fields(score: float) -> dict[str, float]:
         return {"score": score, **({"probability": float(p(score))} if p else {})}
 
     for r in result.rows:
-        captions = [{**c, **told(s)} for c, s in zip(r.captions, r.scores, strict=True)]
+        captions = [{**c, **score_fields(s)} for c, s in zip(r.captions, r.scores, strict=True)]
         line: dict[str, Any] = {"desc_id": r.query.id, "video": r.query.video, "time": list(r.query.windows[0])}
         line |= {"chosen": captions[r.best], "candidates": captions}
         if r.wrong:
             wrong = zip(r.wrong, r.wrong_scores, strict=True)
-            line["disturbed"] = [{"text": w.text, "kind": w.kind, "rule": w.rule, **told(s)} for w, s in wrong]
+            line["disturbed"] = [{"text": w.text, "kind": w.kind, "rule": w.rule, **score_fields(s)} for w, s in wrong]
         yield line

@@ -17,7 +17,7 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Story
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores, Share
+from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ CAPTIONS = ("METEOR", "SODA_c")  # of PDVC's evaluator
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Annotations: a file, or a folder of splits.")
     features: Path = option(MUST, ".npy folder, .h5 or .safetensors; several stores, joined, as a,b.")
     val: Path | None = option(None, "Validation annotations. Default: the split in --data.")  # or no validation
-    min_count: int | None = option(None, "A word is known from so many times on. Default: 1.", at_least=1)
+    min_count: int | None = option(None, "Minimum count of a word in the vocabulary. Default: 1.", at_least=1)
     words_from: Literal["train", "train+val"] | None = option(None, "Where words are counted. Default: train.")
     max_events: int | None = option(
-        None, "Keep so many random steps per video (PDVC's accident: 10). Default: all.", at_least=1
+        None, "Train on at most this many random steps per video (10 in PDVC's code). Default: all.", at_least=1
     )  # data.py
     skip_missing: bool = option(False, "Leave out videos that have no features.")
     skip_bad: bool = option(False, "Leave out videos without a duration or steps, or with a step behind their end.")
@@ -49,17 +49,17 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What PDVC is mostly asked for."""
+    """The settings of PDVC that have flags."""
 
-    matcher: str | None = option(None, "PDVC: who answers for a step: hungarian, ordered, soft, marginal.")
+    matcher: str | None = option(None, "PDVC: how queries are matched to steps: hungarian, ordered, soft, marginal.")
     captioner: Literal["standard", "light", "none"] | None = option(None, "PDVC: which captioner.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(shared.PredictOptions):
-    """What a trained model predicts, and from what."""
+    """Options of prediction."""
 
-    videos: tuple[Path, ...] = option((), "Raw videos, seen as the run's features were made.", argument=True)
+    videos: tuple[Path, ...] = option((), "Raw videos; features are extracted like the run's.", argument=True)
     features: Path | None = option(
         None, "Features of the videos, in place of raw videos: .npy folder, .h5, .safetensors."
     )
@@ -68,9 +68,11 @@ class PredictOptions(shared.PredictOptions):
     rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
     format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
     skip_bad: bool = same_as(TrainOptions, "skip_bad")
-    weights: Path | None = option(None, "Weights of the extractor, where it does not bring its own.")
-    other_features: bool = option(False, "Take features that were made in another way than the run's.")
-    page: Path | None = option(None, "Also a page: each video beside the timeline of its steps.", writes=True)
+    weights: Path | None = option(None, "Weights of the extractor, if it has none of its own.")
+    other_features: bool = option(False, "Accept features from another extractor than the run's.")
+    page: Path | None = option(
+        None, "Also write an HTML page with each video and the timeline of its steps.", writes=True
+    )
 
     def __post_init__(self) -> None:
         videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
@@ -80,7 +82,7 @@ class PredictOptions(shared.PredictOptions):
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     features: Features
@@ -126,13 +128,13 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.splits import compare_durations, only_sound, only_with, read_split
         from fabula.media.stores.features import Features
 
         features = Features(options.features)
-        train, seen = read_split(options.data, "train", options.format)
-        notes.extend(seen)
+        train, files = read_split(options.data, "train", options.format)
+        notes.extend(files)
         train = only_sound(train, True, options.skip_bad, notes)
         val = read_validation(options, notes)
         val = only_sound(val, False, options.skip_bad, notes) if val else None
@@ -147,10 +149,10 @@ class Task(base.Task):
         config = replace(config, feature_dim=source.features.dim)
         if not has_captions(config):
             return config
-        kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
-        return replace(config, vocabulary=kept or words_of(source))
+        known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        return replace(config, vocabulary=known_words or words_of(source))
 
-    def data(self, source: Source, config: Any) -> Steps:
+    def training_data(self, source: Source, config: Any) -> Steps:
         from fabula.learn.data import Steps
         from fabula.learn.words import Vocabulary
 
@@ -158,7 +160,7 @@ class Task(base.Task):
         words = getattr(config, "max_words", 2)
         return Steps(source.train, source.features, config.frames, vocabulary, words, source.options.max_events)
 
-    def held(self, source: Source, config: Any) -> Steps | None:
+    def validation_data(self, source: Source, config: Any) -> Steps | None:
         from fabula.learn.data import Steps
 
         if source.val is None:
@@ -166,8 +168,8 @@ class Task(base.Task):
         return Steps(source.val, source.features, config.frames, targets=needs_steps(config))
 
     def answer(
-        self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
-    ) -> list[Any]:
+        self, model: nn.Module, data: Steps, share: Share, batch_size: int = 8, watch: Progress = silent
+    ) -> list[Story]:
         """Videos that keep their length one by one: PDVC's norms see padding, so that batches would change answers."""
         return super().answer(model, data, share, 1 if data.frames is None else batch_size, watch)
 
@@ -178,7 +180,7 @@ class Task(base.Task):
     def best_by(self, config: Any) -> tuple[str, ...]:
         return ("METEOR+SODA_c", "SODA_d") if has_captions(config) else ("SODA_d",)
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         return {
             "data": str(source.options.data),
             "features": source.features.path.name,
@@ -188,23 +190,25 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
+    def prediction_data(
+        self, model: nn.Module, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> Steps:
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
         from fabula.learn.splits import compare_durations, durations_as_corpus, only_sound, read_split
         from fabula.media.stores.features import Features, must_match
 
         config: Any = model.config
-        about: Any = model.about
-        recipe = about.get("recipe")
+        recipe = metadata.get("recipe")
         if bool(options.videos) == (options.features is not None):
             raise SpecError("name raw videos, or --features: one of the two")
         if options.videos:
-            return self.ask_videos(config, recipe, options)
+            return self.video_data(config, recipe, options, watch)
+        assert options.features is not None
         store = Features(options.features)
         if store.dim != config.feature_dim:
-            seen = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
-            raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+            problem = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
+            raise InputError(problem, file=options.features, hint="use the features the model was trained on")
         must_match(recipe, store, allowed=options.other_features, warn=notes.add)
         warn_simulated(store, notes)
         if options.data is not None:
@@ -222,23 +226,23 @@ class Task(base.Task):
             corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
         return Steps(corpus, store, config.frames, targets=needs_steps(config))
 
-    def ask_videos(self, config: Any, recipe: Any, options: PredictOptions) -> Steps:
-        """Raw videos, their features made as those were that the run learnt from."""
+    def video_data(self, config: Any, recipe: JsonObject | None, options: PredictOptions, watch: Progress) -> Steps:
+        """Raw videos, with features made like those that the model was trained on."""
         from fabula.learn.data import Steps
         from fabula.learn.raw import RawVideos
 
         if needs_steps(config):
-            raise SpecError("this model captions steps that are known; give --features and --data")
+            raise SpecError("this model captions known steps; give --features and --data")
         for name in ("data", "rate", "format"):
             if getattr(options, name) is not None:
-                raise SpecError(f"--{name} says nothing about raw videos: they know how long they are")
-        raw = RawVideos(options.videos, recipe, options.weights, self.watch)
+                raise SpecError(f"--{name} has no effect for raw videos: their duration is known")
+        raw = RawVideos(options.videos, recipe, options.weights, watch)
         return Steps(raw.corpus, raw, config.frames, targets=False)
 
-    def tell(self, answers: list[Story], data: Any) -> Corpus:
+    def postprocess(self, answers: list[Story], data: Steps) -> Corpus:
         return as_corpus(answers)
 
-    def captions(self, result: Corpus, data: Any) -> Iterable[str | None]:
+    def captions(self, result: Corpus, data: Steps) -> Iterable[str | None]:
         return (event.caption for story in result.values() for event in story.events)
 
     def write(self, result: Corpus, path: Path) -> None:
@@ -249,7 +253,7 @@ class Task(base.Task):
     def count(self, result: Corpus) -> str:
         return f"{len(result):,} videos, {result.events:,} segments"
 
-    def show(self, result: Corpus, options: Any) -> None:
+    def write_page(self, result: Corpus, options: PredictOptions) -> None:
         if options.page is None:
             return
         from fabula.io.files import write_text
@@ -275,7 +279,7 @@ def warn_simulated(features: Features, notes: Notes) -> None:
 
 
 def words_of(source: Source) -> tuple[str, ...]:
-    """The words that captions are told in."""
+    """The vocabulary of the captions."""
     from fabula.learn.words import Vocabulary
 
     corpora = [source.train]
@@ -290,15 +294,15 @@ def read_validation(options: TrainOptions, notes: Notes) -> Corpus | None:
     from fabula.learn.splits import read_split
 
     if options.val is not None:
-        corpus, seen = read_split(options.val, "val", options.format)
+        corpus, files = read_split(options.val, "val", options.format)
     else:
         try:
-            corpus, seen = read_split(options.data, "val", options.format)
+            corpus, files = read_split(options.data, "val", options.format)
         except (InputError, SpecError):
             return None
         if corpus.name == str(options.data) and ":" not in corpus.format:
             return None  # one plain file is all training
-    notes.extend(seen)
+    notes.extend(files)
     return corpus
 
 
@@ -316,5 +320,5 @@ def score_predictions(predicted: Corpus, refs: Corpus, captions: bool = False) -
     options = ScoreOptions(task="dense" if captions else "procedure", metrics=[*SEGMENTS, *words])
     result = score(predicted, refs, options)
     d = result["SODA_d"].values
-    found = {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
-    return found | {name: result[name].value for name in CAPTIONS if captions}
+    scores = {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
+    return scores | {name: result[name].value for name in CAPTIONS if captions}

@@ -17,13 +17,18 @@ from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
-from fabula.learn.options import Scores, Share
+from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from fabula.learn.retrieval.answers import Answer, Form
     from fabula.learn.retrieval.bpe import Tokens
+    from fabula.learn.retrieval.data import Clips, Moments, Words
+    from fabula.learn.retrieval.highlights import Highlights
+    from fabula.learn.retrieval.parts import PartedPredictions
+    from fabula.learn.retrieval.queries import CorpusQueries
     from fabula.media.stores.features import Features
 
 Granularity = Literal["fig", "cog"]
@@ -52,7 +57,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by t
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(shared.TrainOptions):
-    """What a run trains on."""
+    """Options of training."""
 
     data: Path = option(MUST, "Queries: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
@@ -69,7 +74,7 @@ class TrainOptions(shared.TrainOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape(shared.Changes):
-    """What retrievers are mostly asked for."""
+    """The settings of retrievers that have flags."""
 
     protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program.")
 
@@ -82,7 +87,7 @@ class Shape(shared.Changes):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(shared.PredictOptions):
-    """What a trained model is asked, and where it looks."""
+    """Options of prediction."""
 
     features: tuple[str, ...] = same_as(TrainOptions, "features")
     data: Path = option(MUST, "Queries; a folder of splits.")
@@ -90,37 +95,41 @@ class PredictOptions(shared.PredictOptions):
     tokenizer: Path | None = same_as(TrainOptions, "tokenizer")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     granularity: Granularity | None = option(None, "VERIFIED: fine or coarse captions. Default: the run's --test.")
-    corpus: Literal["asked", "store"] = option("asked", "Videos: those asked about, or all of the store.")
+    corpus: Literal["asked", "store"] = option(
+        "asked", "Which videos are searched: those that queries are about, or all of the store."
+    )
     form: Literal["tvr", "qvhighlights", "lines"] | None = option(
-        None, "Form of the predictions. Default: tvr; qvhighlights with its protocol."
+        None, "Format of the predictions. Default: tvr; qvhighlights with --protocol qvhighlights."
     )
     protocol: Literal["tvr", "reloclnet", "qvhighlights"] | None = option(None, "Decode as the published program.")
     top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
     rate: float | None = same_as(TrainOptions, "rate")
     format: str | None = same_as(TrainOptions, "format")
-    other_features: bool = option(False, "Take features that were made in another way than the run's.")
-    work: Path | None = option(None, "Ask part by part in this folder: can be resumed, and spread over workers.")
-    resume: bool = option(False, "Go on with the run of --work where it broke off.")
-    part: int = option(1000, "Queries of a part, with --work.", at_least=1, shows_default=True)
-    processes: int = option(1, "Parts at a time, with --work.", at_least=1, shows_default=True)
-    engine: Literal["local", "ray"] = option("local", "Where parts are worked on, with --work.", shows_default=True)
-    address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+    other_features: bool = option(False, "Accept features from another extractor than the run's.")
+    work: Path | None = option(None, "Predict in parts in this folder, by several workers; --resume continues it.")
+    resume: bool = option(False, "Resume the run of --work.")
+    part: int = option(1000, "Queries per part, with --work.", at_least=1, shows_default=True)
+    processes: int = option(1, "Number of parallel processes, with --work.", at_least=1, shows_default=True)
+    engine: Literal["local", "ray"] = option("local", "Where workers run, with --work.", shows_default=True)
+    address: str | None = option(
+        None, "Address of a running Ray cluster, for --engine ray. Default: start one on this machine."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.form is None:
             object.__setattr__(self, "form", "qvhighlights" if self.protocol == "qvhighlights" else "tvr")
         if self.engine != "ray" and self.address is not None:
-            raise SpecError("--address names a Ray cluster; say --engine ray")
+            raise SpecError("--address names a Ray cluster; add --engine ray")
         if self.engine == "ray" and self.processes > 1:
-            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+            raise SpecError("--processes has no effect with --engine ray; leave it out")
         if self.work is None and (self.resume or self.processes > 1 or self.engine == "ray"):
-            raise SpecError("parts are kept in a folder that every worker sees; name it with --work")
+            raise SpecError("--resume, --processes and --engine ray need a folder for the parts; add --work FOLDER")
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was read."""
+    """The data of a run."""
 
     options: TrainOptions
     stores: Sequence[Features]
@@ -132,13 +141,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Predictions, ready to be written and scored."""
+class MomentPredictions:
+    """Predicted moments, which can be written and scored."""
 
-    answers: list[Any]  # learn.retrieval.answers.Answer
+    answers: list[Answer]
     queries: Mapping[Id, Query]
     names: Sequence[str]  # of the videos, by number
-    form: Literal["tvr", "qvhighlights", "lines"] = "tvr"
+    form: Form = "tvr"
 
     def scores(self) -> dict[str, float]:
         """VCMR, SVMR and VR by the windows of the queries."""
@@ -177,7 +186,7 @@ class Task(base.Task):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def read(self, options: Any, notes: Notes) -> Source:
+    def read(self, options: TrainOptions, notes: Notes) -> Source:
         stores = open_stores(options.features, notes)
         words = None if options.words is None else open_stores((str(options.words),), notes)[0]
         train = read_split(options.data, "train", options.train, options.format, notes)
@@ -189,7 +198,7 @@ class Task(base.Task):
         return Source(options, stores, words, train, val, notes, open_tokens(options.tokenizer))
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
-        if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
+        if getattr(config, "scope", None) not in ("corpus", "video"):
             raise SpecError(f"this model finds no moments; there are: {', '.join(self.models)}")
         config = replace(config, feature_dim=sum(store.dim for store in source.stores))
         if source.tokens is not None:
@@ -197,13 +206,13 @@ class Task(base.Task):
                 raise SpecError("--tokenizer is for a model that reads ids of tokens: hero")
             return replace(config, vocabulary=(), vocab_size=max(config.vocab_size, source.tokens.size))
         if hasattr(config, "vocabulary"):
-            kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
-            return replace(config, vocabulary=kept or words_of(source.train))
+            known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+            return replace(config, vocabulary=known_words or words_of(source.train))
         if source.words is not None:
             return replace(config, words="store", query_dim=source.words.dim)
         return replace(config, words="hashing")
 
-    def data(self, source: Source, config: Any) -> Any:
+    def training_data(self, source: Source, config: Any) -> Moments | Highlights:
         from fabula.learn.retrieval.data import Moments
 
         clips, words = readers_of(source, config)
@@ -216,21 +225,26 @@ class Task(base.Task):
             return Highlights(train.values(), clips, words, notes=source.notes)
         return Moments(list(train.values()), clips, words)
 
-    def held(self, source: Source, config: Any) -> Any:
+    def validation_data(self, source: Source, config: Any) -> CorpusQueries | Highlights | None:
         if source.val is None:
             return None
-        return held_of(source.val, *readers_of(source, config))
+        return make_query_data(source.val, *readers_of(source, config))
 
     def answer(
-        self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
-    ) -> list[Any]:
-        from fabula.learn.retrieval.asked import Asked, answer_asked
+        self,
+        model: nn.Module,
+        data: CorpusQueries | Highlights,
+        share: Share,
+        batch_size: int = 64,
+        watch: Progress = silent,
+    ) -> list[Answer]:
+        from fabula.learn.retrieval.queries import CorpusQueries, answer_queries
 
-        if isinstance(data, Asked):
-            return answer_asked(model, data, share.of(len(data)), max(batch_size, 32), watch)
+        if isinstance(data, CorpusQueries):
+            return answer_queries(model, data, share.of(len(data)), max(batch_size, 32), watch)
         return answer_single(model, data, share, batch_size, watch)
 
-    def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[Answer], source: Source, config: Any) -> Scores:
         from fabula.learn.retrieval.answers import score_answers
 
         assert source.val is not None
@@ -241,7 +255,7 @@ class Task(base.Task):
         name = "SVMR" if is_single(config) else "VCMR"
         return (f"{name}_r1@0.5+{name}_r1@0.7",)
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, object]:
         return {
             "data": str(source.options.data),
             "features": [store.path.name for store in source.stores],
@@ -254,39 +268,41 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+    def prediction_data(
+        self, model: nn.Module, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> CorpusQueries | Highlights:
         from fabula.media.stores.features import must_match
 
         stores, words = self.open_all(options, notes)
-        about: Any = getattr(model, "about", {})
         self.clips_of(model, options, stores)  # refuses features of another width
-        if "recipe" in about:  # runs of earlier versions do not say
+        if "recipe" in metadata:  # runs of earlier versions do not say
             here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
-            must_match(about["recipe"], here, allowed=options.other_features, warn=notes.add)
-        granularity = granularity_of(about, "test", options.granularity, "--granularity", notes)
+            must_match(metadata["recipe"], here, allowed=options.other_features, warn=notes.add)
+        granularity = granularity_of(metadata, "test", options.granularity, "--granularity", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
-        return self.asked_of(model, stores, words, options, queries, notes)
+        return self.prepare_queries(model, metadata, stores, words, options, queries, notes)
 
-    def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
+    def open_all(self, options: PredictOptions, notes: Notes) -> tuple[Sequence[Features], Features | None]:
         """The stores of clips, and that of words."""
         stores = open_stores(options.features, notes)
         return stores, None if options.words is None else open_stores((str(options.words),), notes)[0]
 
-    def clips_of(self, model: Any, options: Any, stores: Sequence[Features]) -> tuple[Any, int | None]:
+    def clips_of(self, model: Any, options: PredictOptions, stores: Sequence[Features]) -> tuple[Clips, int | None]:
         """The clips of a corpus, and how many each row is padded to; None: no more than its batch needs."""
         from fabula.learn.retrieval.data import Clips
 
         pad_to = model.config.max_clips if options.protocol == "reloclnet" else None
         return Clips(stores, model.config, options.rate, keep=False), pad_to
 
-    def asked_of(
-        self, model: Any, stores: Sequence[Features], words: Any, options: Any, queries: Mapping[Id, Query],
-        notes: Notes,
-    ) -> Any:  # fmt: skip
-        """Queries as this model is asked them."""
+    def prepare_queries(
+        self, model: Any, metadata: JsonObject, stores: Sequence[Features], words: Features | None,
+        options: PredictOptions, queries: Mapping[Id, Query], notes: Notes,
+    ) -> CorpusQueries | Highlights:  # fmt: skip
+        """The data set of these queries for this model."""
         from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
+        from fabula.learn.retrieval.queries import CorpusQueries
 
         if is_single(model.config) and options.protocol is not None:
             if options.protocol != "qvhighlights":
@@ -295,13 +311,12 @@ class Task(base.Task):
         config: Any = model.config
         clips, pad_to = self.clips_of(model, options, stores)
         tokens = open_tokens(options.tokenizer)
-        made_with = getattr(model, "about", {}).get("tokenizer")
-        if tokens is not None and made_with not in (None, tokens.mark):
+        if tokens is not None and metadata.get("tokenizer") not in (None, tokens.mark):
             hint = "name the files that the run was trained with"
             raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
-        data = held_of(queries, clips, Words(config, words, notes, tokens))
-        data.form = options.form
-        if not is_single(config):
+        data = make_query_data(queries, clips, Words(config, words, notes, tokens))
+        data.form = options.form or "tvr"
+        if isinstance(data, CorpusQueries):
             changes = DECODED[options.protocol] if options.protocol else {}
             data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
             data.pad_to = pad_to
@@ -309,53 +324,51 @@ class Task(base.Task):
                 data.names = list(dict.fromkeys([*data.names, *data.clips]))
         return data
 
-    def spread(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> Any:
-        """Part by part in a folder, where the options name one."""
+    def predict_in_parts(
+        self, path: Path, data: CorpusQueries | Highlights, options: PredictOptions, notes: Notes, watch: Progress
+    ) -> PartedPredictions | None:
+        """Predict in parts, if the options name a folder for them."""
         if options.work is None:
             return None
         from fabula.learn.retrieval.data import durations_of
-        from fabula.learn.retrieval.spread import spread
+        from fabula.learn.retrieval.parts import predict_in_parts
 
-        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
         seconds = durations_of({q.id: q for q in data.queries}, data.clips)
-        return spread(Task(), path, options, data.queries, names, seconds, notes, watch)
+        return predict_in_parts(Task(), path, options, data, seconds, notes, watch)
 
-    def answer_own(self, model: Any, data: Any, names: Sequence[str], batch_size: int) -> list[Any]:
+    def answer_own(self, model: nn.Module, data: Highlights, names: Sequence[str], batch_size: int) -> list[Answer]:
         """Windows of each query's own video."""
         return answer_single(model, data, Share(), batch_size, silent, names)
 
-    def tell(self, answers: list[Any], data: Any) -> Found:
+    def postprocess(self, answers: list[Answer], data: CorpusQueries | Highlights) -> MomentPredictions:
         queries = {q.id: q for q in data.queries}
-        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
-        return Found(answers, queries, names, data.form)
+        return MomentPredictions(answers, queries, data.names, data.form)
 
-    def write(self, result: Any, path: Path) -> None:
-        if not isinstance(result, Found):
+    def write(self, result: MomentPredictions | PartedPredictions, path: Path) -> None:
+        if not isinstance(result, MomentPredictions):
             result.write(path)
             return
         from fabula.learn.retrieval.answers import write_answers
 
         write_answers(path, result.form, result.answers, result.queries, result.names)
 
-    def count(self, result: Any) -> str:
-        queries = len(result.answers) if isinstance(result, Found) else result.queries
+    def count(self, result: MomentPredictions | PartedPredictions) -> str:
+        queries = len(result.answers) if isinstance(result, MomentPredictions) else result.queries
         return f"{queries:,} queries, {len(result.names):,} videos"
 
 
-def granularity_of(
-    about: Mapping[str, Any], name: str, given: Granularity | None, flag: str, notes: Notes
-) -> Granularity:
-    """Which captions of VERIFIED are read: those that the run was made for, under this name; others are noted."""
+def granularity_of(about: JsonObject, name: str, chosen: Granularity | None, flag: str, notes: Notes) -> Granularity:
+    """Which captions of VERIFIED are read: those that the run was trained for; others get a note."""
     run = about.get(name)
     known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say
-    if given is not None and known is not None and given != known:
-        notes.add(f"{flag} {given}: the run was made for {known} captions")
-    return given or known or "fig"
+    if chosen is not None and known is not None and chosen != known:
+        notes.add(f"{flag} {chosen}: the run was trained for {known} captions")
+    return chosen or known or "fig"
 
 
 def is_single(config: Any) -> bool:
-    """A model that looks into the query's own video alone."""
-    return not hasattr(config, "alpha")
+    """Whether the model searches only the query's own video."""
+    return bool(config.scope == "video")
 
 
 def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
@@ -370,15 +383,15 @@ def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
 
 
 def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
-    """How features were made, as far as their stores say; of several stores one by one."""
-    told = [getattr(store, "recipe", None) for store in stores]
-    if len(told) == 1 or not any(told):
-        return told[0]
-    return {f"store {i + 1}": recipe for i, recipe in enumerate(told)}
+    """The recipe of the features, if the stores have one; of several stores one by one."""
+    recipes = [getattr(store, "recipe", None) for store in stores]
+    if len(recipes) == 1 or not any(recipes):
+        return recipes[0]
+    return {f"store {i + 1}": recipe for i, recipe in enumerate(recipes)}
 
 
-def readers_of(source: Source, config: Any) -> tuple[Any, Any]:
-    """Clips and words as a model reads them, to be learnt."""
+def readers_of(source: Source, config: Any) -> tuple[Clips, Words]:
+    """Clips and words for training."""
     from fabula.learn.retrieval.data import Clips, Words
 
     clips = Clips(source.stores, config, source.options.rate)
@@ -394,30 +407,34 @@ def open_tokens(folder: Path | None) -> Tokens | None:
     return Tokens(folder)
 
 
-def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
-    """What is asked of a model: all queries over all their videos, or each in its own."""
-    from fabula.learn.retrieval.asked import Asked
+def make_query_data(queries: Mapping[Id, Query], clips: Clips, words: Words) -> CorpusQueries | Highlights:
+    """The data set of queries: all over all their videos, or each in its own video."""
+    from fabula.learn.retrieval.queries import CorpusQueries
 
     if is_single(clips.config):
         from fabula.learn.retrieval.highlights import Highlights
 
         return Highlights(queries.values(), clips, words, learn=False)
-    return Asked(queries, clips, words)
+    return CorpusQueries(queries, clips, words)
 
 
 def answer_single(
-    model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress, names: Sequence[str] | None = None
-) -> list[Any]:
+    model: nn.Module,
+    data: Highlights,
+    share: Share,
+    batch_size: int,
+    watch: Progress,
+    names: Sequence[str] | None = None,
+) -> list[Answer]:
     """Windows of each query's own video, by QD-DETR; numbers of videos are those of all queries."""
     from fabula.learn.retrieval.answers import Answer, place_ranking
     from fabula.learn.retrieval.highlights import Highlights, find_highlights
 
-    names = names or list(dict.fromkeys(q.video for q in data.queries))
-    number = {name: i for i, name in enumerate(names)}
+    number = {name: i for i, name in enumerate(names or data.names)}
     mine = [data.queries[i] for i in share.of(len(data))]
     part = Highlights(mine, data.clips, data.words, learn=False)
-    found = find_highlights(model, part, batch_size, lambda done: watch("predicting", done, len(part)))  # type: ignore[arg-type]
-    return [Answer(q.id, svmr=place_ranking(r, number[q.video])) for q, r in zip(mine, found, strict=True)]
+    rankings = find_highlights(model, part, batch_size, lambda done: watch("predicting", done, len(part)))  # type: ignore[arg-type]
+    return [Answer(q.id, svmr=place_ranking(r, number[q.video])) for q, r in zip(mine, rankings, strict=True)]
 
 
 def read_split(path: Path, split: str, granularity: Granularity, format: str | None, notes: Notes) -> dict[Id, Query]:
@@ -443,15 +460,15 @@ def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | No
 
 
 def only_with(queries: Mapping[Id, Query], stores: Sequence[Features], notes: Notes) -> dict[Id, Query]:
-    kept = {}
+    covered = {}
     for id, query in queries.items():
         if all(query.video in store for store in stores):
-            kept[id] = query
+            covered[id] = query
         else:
             notes.add("{n} queries are left out, as --skip-missing says: their videos have no features", name_id(id))
-    if not kept:
+    if not covered:
         raise SpecError(f"none of the {len(queries)} queries is about a video with features")
-    return kept
+    return covered
 
 
 def only_inside(queries: Mapping[Id, Query], file: Path, skip_bad: bool, notes: Notes) -> dict[Id, Query]:
@@ -467,7 +484,7 @@ def only_inside(queries: Mapping[Id, Query], file: Path, skip_bad: bool, notes: 
 
 
 def only_shown(
-    queries: Mapping[Id, Query], clips: Any, skip_bad: bool | None, notes: Notes, slack: float = 0
+    queries: Mapping[Id, Query], clips: Clips, skip_bad: bool | None, notes: Notes, slack: float = 0
 ) -> dict[Id, Query]:
     """The queries that have a moment before their features end, `slack` seconds later at most; others as above."""
     from fabula.learn.splits import leave_out
@@ -483,7 +500,7 @@ def only_shown(
 
 
 def words_of(queries: Mapping[Id, Query]) -> tuple[str, ...]:
-    """The words of the training queries, by how often they stand there; 0 begins, 1 pads, the last is any other."""
+    """The words of the training queries by frequency; 0 begins, 1 pads, the last is any other."""
     from collections import Counter
 
     from fabula.learn.retrieval.data import split_words

@@ -1,1 +1,1 @@
-"""Simulated worlds to train in: a recipe in, annotations and features out. They say nothing of real film."""
+"""Simulated worlds to train in: a recipe in, annotations and features out. They are no evidence about real films."""

@@ -172,11 +172,11 @@ def make_scene(
 
 
 def features_of(film: Film, k: int) -> dict[str, Floats]:
-    """What is seen of clip k: frame [n, C], action [m, C], face [j, C], box [j, 5] (x1, y1, x2, y2, video frame)."""
+    """The features of clip k: frame [n, C], action [m, C], face [j, C], box [j, 5] (x1, y1, x2, y2, video frame)."""
     r, scene = film.recipe, film.scenes[k]
     rng = np.random.default_rng(digest(r.seed, film.name, k))
-    seen = vector_of(scene.place, r.frame_dim) + (vector_of(scene.thing, r.frame_dim) if scene.thing else 0)
-    frame = seen + r.noise * rng.standard_normal((r.pictures, r.frame_dim)) / np.sqrt(r.frame_dim)
+    scene_features = vector_of(scene.place, r.frame_dim) + (vector_of(scene.thing, r.frame_dim) if scene.thing else 0)
+    frame = scene_features + r.noise * rng.standard_normal((r.pictures, r.frame_dim)) / np.sqrt(r.frame_dim)
     action = vector_of(scene.verb, r.action_dim) + r.noise * rng.standard_normal((r.actions, r.action_dim)) / np.sqrt(
         r.action_dim
     )
@@ -193,13 +193,13 @@ def features_of(film: Film, k: int) -> dict[str, Floats]:
             tall, (left, top) = height * rng.uniform(0.85, 1.15), corner[p]
             faces.append(unit(pose[p] + r.jitter * rng.standard_normal(r.face_dim) / np.sqrt(r.face_dim)))
             boxes.append([left, top, left + 0.75 * tall, top + tall, float(at)])
-    made = {
+    arrays = {
         "frame": frame,
         "action": action,
         "face": np.array(faces).reshape(-1, r.face_dim),
         "box": np.array(boxes).reshape(-1, 5),
     }
-    return {stream: np.asarray(x, dtype=np.float32) for stream, x in made.items()}
+    return {stream: np.asarray(x, dtype=np.float32) for stream, x in arrays.items()}
 
 
 def sets_of(film: Film, stride: int) -> Iterator[tuple[str, SetText]]:
@@ -218,24 +218,24 @@ def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: boo
     """The world's folder: a .jsonl per split and a store per stream. Returns the number of captionsets."""
     recipe, folder = recipe or Recipe(), Path(folder)
     if (folder / "train.jsonl").exists() and not overwrite:
-        raise InputError("exists already", file=folder, hint="choose another name, or say --overwrite")
+        raise InputError("exists already", file=folder, hint="choose another name, or use --overwrite")
     folder.mkdir(parents=True, exist_ok=True)
     films = {split: make_films(recipe, split) for split in ("train", "val", "test")}
-    every = [film for some in films.values() for film in some]
-    seen = {film.clip(k): features_of(film, k) for film in every for k in range(len(film.scenes))}
-    metadata: dict[str, Any] = {
+    every = [film for split_films in films.values() for film in split_films]
+    features = {film.clip(k): features_of(film, k) for film in every for k in range(len(film.scenes))}
+    metadata: dict[str, object] = {
         "simulated": True,
         "note": "made by fabula.learn.worlds.films; no video was seen",
         "recipe": asdict(recipe),
         "face_eps": recipe.face_eps,
     }
     for stream in STREAMS:
-        items = ((clip, one[stream]) for clip, one in seen.items() if len(one[stream]))  # no faces, no entry
+        items = ((clip, one[stream]) for clip, one in features.items() if len(one[stream]))  # no faces, no entry
         write_features(folder / f"{stream}.safetensors", items, {**metadata, "stream": stream}, overwrite)
     count = 0
-    for split, some in films.items():
+    for split, split_films in films.items():
         stride = recipe.stride if split == "train" else recipe.set_clips
-        sets = dict(one for film in some for one in sets_of(film, stride))
+        sets = dict(one for film in split_films for one in sets_of(film, stride))
         path = folder / f"{split}.jsonl"
         write_text(path, write_sets(sets, Source(path, Notes(), noun="captionset")))
         count += len(sets)

@@ -39,9 +39,9 @@ def analyse(
         raise SpecError(f"the task {task.name!r} offers no analysis")
     options = read_keywords("analyse", keywords, options or task.Analyse)
     need_learn()
-    from fabula.learn.run import look_into
+    from fabula.learn.run import analyse as run_analysis
 
-    made = look_into(task, checkpoint, options, callbacks)
+    made = run_analysis(task, checkpoint, options, callbacks)
     if out is not None:
         from fabula.io.files import write_text
         from fabula.report.analysis import as_files

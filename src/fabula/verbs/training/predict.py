@@ -33,10 +33,10 @@ def predict(
     task = find_task(name)
     options = read_keywords("predict", keywords, options or task.Predict)
     need_learn()
-    from fabula.learn.run import ask
+    from fabula.learn.run import predict as run_predict
 
-    made = ask(task, checkpoint, options, callbacks)
+    made = run_predict(task, checkpoint, options, callbacks)
     if out is not None:
         task.write(made, Path(out))
-    task.show(made, options)
+    task.write_page(made, options)
     return made

@@ -1,11 +1,11 @@
-"""Large sets of queries: encoded, asked and written part by part, here, in processes or on Ray; a killed run goes on.
+"""Large sets of queries: encoded, searched and written in parts, here, in processes or on Ray; a run can be resumed.
 
     videos/NNNNN.{search,spans,mask}.npy, .json     the encodings of some videos
     corpus/{search,spans,mask}.npy, .json           all of them, joined once; every worker maps these files
-    queries/NNNNN.{VCMR,SVMR,VR,lines}, .json       what was found for some queries, as it will stand in the file
+    queries/NNNNN.{VCMR,SVMR,VR,lines}, .json       the answers to some queries, as text of the output file
 
-A part is the same whoever makes it and whenever, so that a run that was stopped writes the bytes of one that was not.
-The whole result is in nobody's memory: a worker holds one part, and the pages of the corpus that it reads.
+A part does not depend on the worker or the time, so a resumed run writes the same bytes as one that never stopped.
+The whole result is never in memory: a worker holds one part, and the pages of the corpus that it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,18 +32,24 @@ from fabula.jobs.runner import InProcess, Runner, run_pass
 from fabula.learn import checkpoint
 from fabula.learn.config import configure_inference
 from fabula.learn.loop.processes import find_device
+from fabula.learn.options import JsonObject
 from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
-from fabula.learn.retrieval.asked import Asked, search_asked
 from fabula.learn.retrieval.contract import Videos
+from fabula.learn.retrieval.queries import CorpusQueries, search_queries
 from fabula.learn.retrieval.search import Corpus, encode_corpus
+from fabula.media.stores.features import Features
+
+if TYPE_CHECKING:
+    from fabula.learn.retrieval.highlights import Highlights
+    from fabula.learn.tasks.vcmr import PredictOptions, Task
 
 VIDEOS = 1024  # of a part, to be encoded; a multiple of every batch size that is a power of 2
 WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what changes no answer
 
 
 @dataclass(frozen=True)
-class Spread:
-    """What a run has found, as parts in its folder."""
+class PartedPredictions:
+    """The predictions of a run, as parts in its folder."""
 
     folder: Folder
     form: str
@@ -52,7 +58,7 @@ class Spread:
     parts: int
 
     def write(self, path: Path) -> None:
-        """The file of all parts, whole or not at all."""
+        """Write the file of all parts atomically."""
         write_bytes(path, self.pieces())
 
     def pieces(self) -> Iterator[bytes]:
@@ -75,32 +81,33 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Asking:
-    """What every worker must know; a value that travels."""
+class PartJob:
+    """What every worker needs; it can be pickled."""
 
     folder: Folder
     run: Path
-    options: Any  # of the task
-    task: Any
+    options: PredictOptions
+    task: Task
 
 
 class Tools(NamedTuple):
-    """What a worker has opened."""
+    """The model and the stores of a worker."""
 
     model: Any
-    stores: Any
-    words: Any
+    metadata: JsonObject
+    stores: Sequence[Features]
+    words: Features | None
 
 
-class EncodeVideos(Asking):
-    """Some videos of the corpus, encoded."""
+class EncodeVideos(PartJob):
+    """Encode some videos of the corpus."""
 
     def __call__(self, job: tuple[int, list[tuple[str, float | None]]]) -> None:
         number, videos = job
-        model, stores, _ = open_tools(self)
+        model, _, stores, _ = open_tools(self)
         clips, pad_to = self.task.clips_of(model, self.options, stores)
         read = ((name, clips[name], seconds) for name, seconds in videos)
-        every = ((name, some, seconds or len(some) * model.config.clip) for name, some, seconds in read)
+        every = ((name, frames, seconds or len(frames) * model.config.clip) for name, frames, seconds in read)
         corpus = encode_corpus(model, every, max(self.options.batch_size, 32), pad_to)
         put_arrays(self.folder, ("videos", f"{number:05d}"), to_arrays(corpus.rows), {
             "durations": corpus.durations.tolist(), "owner": corpus.owner.tolist(), "offset": corpus.offset.tolist(),
@@ -108,35 +115,37 @@ class EncodeVideos(Asking):
         })  # fmt: skip
 
 
-class AskQueries(Asking):
-    """Some queries, asked of the corpus, or each of its own video."""
+class AnswerQueries(PartJob):
+    """Answer some queries from the corpus, or each from its own video."""
 
     def __call__(self, job: tuple[int, list[Query]]) -> None:
         number, queries = job
         tools, notes = open_tools(self), Notes()
         by_id = {q.id: q for q in queries}
-        data = self.task.asked_of(*tools, self.options, by_id, notes)
-        if isinstance(data, Asked):
+        data = self.task.prepare_queries(*tools, self.options, by_id, notes)
+        if isinstance(data, CorpusQueries):
             corpus = open_corpus(self.folder, next(tools.model.parameters()).device)
-            answers = search_asked(tools.model, queries, corpus, data.words, data.decoding)
+            answers = search_queries(tools.model, queries, corpus, data.words, data.decoding)
         else:
             answers = self.task.answer_own(tools.model, data, names_of(self.folder), self.options.batch_size)
         lists = {}
-        for name, text in fragments(answers, by_id, names_of(self.folder), self.options.form).items():
+        for name, text in fragments(answers, by_id, names_of(self.folder), data.form).items():
             lists[name] = self.folder.put_large([text.encode()], "queries", f"{number:05d}.{name}")
-        told = {"lists": lists, "notes": notes.kinds, "counts": notes.counts}
-        self.folder.put(told, "queries", f"{number:05d}.json")
+        record = {"lists": lists, "notes": notes.kinds, "counts": notes.counts}
+        self.folder.put(record, "queries", f"{number:05d}.json")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The run
 
 
-def spread(
-    task: Any, run: Path, options: Any, queries: Sequence[Query], names: Sequence[str], seconds: Mapping[str, float],
+def predict_in_parts(
+    task: Task, run: Path, options: PredictOptions, data: CorpusQueries | Highlights, seconds: Mapping[str, float],
     notes: Notes, watch: Progress,
-) -> Spread:  # fmt: skip
-    """All queries, in parts; `names` of the corpus, `seconds` of those videos whose length is told."""
+) -> PartedPredictions:  # fmt: skip
+    """Predict in parts; `seconds` has the videos whose duration is known."""
+    assert options.work is not None
+    queries, names = data.queries, data.names
     inputs = inputs_of(run, options, queries)
     plan = {"queries_a_part": options.part, "videos_a_part": VIDEOS}
     folder, plan = begin(options.work, inputs, plan, options.resume)
@@ -144,24 +153,24 @@ def spread(
     if not folder.holds("names.json"):
         folder.put({"names": list(names)}, "names.json")
     with taken_away_if_refused(folder), runner.ready():
-        if hasattr(open_tools(Asking(folder, run, options, task)).model, "span_logits"):  # it searches a corpus
+        if open_tools(PartJob(folder, run, options, task)).model.config.scope == "corpus":
             step = plan["videos_a_part"]
             cut = [[(v, seconds.get(v)) for v in names[i : i + step]] for i in range(0, len(names), step)]
-            todo = [(i, some) for i, some in enumerate(cut) if not is_done(folder, "videos", i)]
+            todo = [(i, part) for i, part in enumerate(cut) if not is_done(folder, "videos", i)]
             if not holds_arrays(folder, ("corpus", "corpus")):
                 run_pass(EncodeVideos(folder, run, options, task), "encoding videos", todo, runner, watch)
                 join_parts(folder, len(cut))
         step = plan["queries_a_part"]
-        asked = [list(queries[i : i + step]) for i in range(0, len(queries), step)]
-        left = [(i, some) for i, some in enumerate(asked) if not is_done(folder, "queries", i)]
-        run_pass(AskQueries(folder, run, options, task), "asking", left, runner, watch)
-    for i in range(len(asked)):
-        told = folder.get("queries", f"{i:05d}.json")
-        notes.extend(Notes(told["notes"], told["counts"]))
-    return Spread(folder, options.form, names, len(queries), len(asked))
+        query_parts = [list(queries[i : i + step]) for i in range(0, len(queries), step)]
+        left = [(i, part) for i, part in enumerate(query_parts) if not is_done(folder, "queries", i)]
+        run_pass(AnswerQueries(folder, run, options, task), "asking", left, runner, watch)
+    for i in range(len(query_parts)):
+        record = folder.get("queries", f"{i:05d}.json")
+        notes.extend(Notes(record["notes"], record["counts"]))
+    return PartedPredictions(folder, data.form, names, len(queries), len(query_parts))
 
 
-def choose_runner(options: Any) -> Runner:
+def choose_runner(options: PredictOptions) -> Runner:
     """Here, in processes, on Ray."""
     if options.engine == "ray":
         from fabula.jobs.ray import Ray
@@ -186,8 +195,8 @@ def is_done(folder: Folder, kind: str, number: int) -> bool:
 
 
 @dataclass
-class Held:
-    """What this process has open: of one run, the last."""
+class OpenTools:
+    """What this process has opened for its last run."""
 
     mark: str = ""
     tools: Tools | None = None
@@ -195,28 +204,27 @@ class Held:
     names: list[str] | None = None
 
 
-HELD = Held()
+OPEN_TOOLS = OpenTools()
 
 
 def names_of(folder: Folder) -> list[str]:
     """Of the videos, by number."""
-    if HELD.names is None:
-        HELD.names = folder.get("names.json")["names"]
-    return HELD.names
+    if OPEN_TOOLS.names is None:
+        OPEN_TOOLS.names = folder.get("names.json")["names"]
+    return OPEN_TOOLS.names
 
 
-def open_tools(asking: Asking) -> Tools:
+def open_tools(job: PartJob) -> Tools:
     """The model and the stores, opened once."""
-    if HELD.mark != asking.folder.mark or HELD.tools is None:
+    if OPEN_TOOLS.mark != job.folder.mark or OPEN_TOOLS.tools is None:
         if "FABULA_THREADS" in os.environ:  # one of several workers
             torch.set_num_threads(int(os.environ["FABULA_THREADS"]))
-        model, header = checkpoint.load_model(asking.run)
-        configure_inference(model, asking.options.changes())
-        model.about = header.get("about", {})
-        made = model.to(find_device(asking.options.device)).eval()
-        HELD.mark, HELD.corpus, HELD.names = asking.folder.mark, None, None
-        HELD.tools = Tools(made, *asking.task.open_all(asking.options, Notes()))
-    return HELD.tools
+        model, header = checkpoint.load_model(job.run)
+        configure_inference(model, job.options.changes())
+        ready = model.to(find_device(job.options.device)).eval()
+        OPEN_TOOLS.mark, OPEN_TOOLS.corpus, OPEN_TOOLS.names = job.folder.mark, None, None
+        OPEN_TOOLS.tools = Tools(ready, checkpoint.metadata_of(header), *job.task.open_all(job.options, Notes()))
+    return OPEN_TOOLS.tools
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -231,14 +239,14 @@ def to_arrays(rows: Videos) -> dict[str, NDArray[Any]]:
 
 
 def put_arrays(
-    folder: Folder, parts: tuple[str, str], arrays: Mapping[str, NDArray[Any]], told: dict[str, Any]
+    folder: Folder, parts: tuple[str, str], arrays: Mapping[str, NDArray[Any]], header: dict[str, object]
 ) -> None:
     kind, name = parts
     seals = {
         one: folder.put_large(npy_pieces(array.shape, array.dtype, [array]), kind, f"{name}.{one}.npy")
         for one, array in arrays.items()
     }
-    folder.put({**told, "seals": seals}, kind, f"{name}.json")
+    folder.put({**header, "seals": seals}, kind, f"{name}.json")
 
 
 def holds_arrays(folder: Folder, parts: tuple[str, str]) -> bool:
@@ -252,8 +260,8 @@ def holds_arrays(folder: Folder, parts: tuple[str, str]) -> bool:
 def npy_pieces(shape: Sequence[int], dtype: Any, blocks: Any) -> Iterator[bytes]:
     """A .npy of blocks that come one after the other."""
     head = io.BytesIO()
-    told = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": tuple(shape)}
-    np.lib.format.write_array_header_1_0(head, told)
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(head, header)
     yield head.getvalue()
     for block in blocks:
         yield np.ascontiguousarray(block).tobytes()
@@ -261,8 +269,8 @@ def npy_pieces(shape: Sequence[int], dtype: Any, blocks: Any) -> Iterator[bytes]
 
 def join_parts(folder: Folder, count: int) -> None:
     """The corpus of all parts, 0 behind the ends of the shorter ones; one part in memory at a time."""
-    told = [folder.get("videos", f"{i:05d}.json") for i in range(count)]
-    T, R = max(t["clips"] for t in told), sum(len(t["owner"]) for t in told)
+    records = [folder.get("videos", f"{i:05d}.json") for i in range(count)]
+    T, R = max(t["clips"] for t in records), sum(len(t["owner"]) for t in records)
 
     def blocks(name: str) -> Iterator[NDArray[Any]]:
         for i in range(count):
@@ -270,15 +278,15 @@ def join_parts(folder: Folder, count: int) -> None:
             yield np.pad(part, [(0, 0), (0, T - part.shape[1]), *[(0, 0)] * (part.ndim - 2)])
 
     seals = {}
-    for name in told[0]["seals"]:
-        kind, tail = (np.bool_, ()) if name == "mask" else (np.float32, (told[0]["width"],))
+    for name in records[0]["seals"]:
+        kind, tail = (np.bool_, ()) if name == "mask" else (np.float32, (records[0]["width"],))
         pieces = npy_pieces((R, T, *tail), kind, blocks(name))
         seals[name] = folder.put_large(pieces, "corpus", f"corpus.{name}.npy")
-    firsts = np.cumsum([0, *(len(t["durations"]) for t in told)]).tolist()
+    firsts = np.cumsum([0, *(len(t["durations"]) for t in records)]).tolist()
     joined = {
-        "durations": [s for t in told for s in t["durations"]],
-        "owner": [first + k for first, t in zip(firsts, told, strict=False) for k in t["owner"]],
-        "offset": [k for t in told for k in t["offset"]],
+        "durations": [s for t in records for s in t["durations"]],
+        "owner": [first + k for first, t in zip(firsts, records, strict=False) for k in t["owner"]],
+        "offset": [k for t in records for k in t["offset"]],
         "seals": seals,
     }
     folder.put(joined, "corpus", "corpus.json")
@@ -286,50 +294,51 @@ def join_parts(folder: Folder, count: int) -> None:
 
 def open_corpus(folder: Folder, device: torch.device) -> Corpus:
     """The joined corpus; on a CPU its encodings are mapped, not read."""
-    if HELD.corpus is None:
-        told = folder.get("corpus", "corpus.json")
+    if OPEN_TOOLS.corpus is None:
+        record = folder.get("corpus", "corpus.json")
 
         def load(name: str) -> Tensor:
             return torch.from_numpy(np.load(folder.at("corpus", f"corpus.{name}.npy"), mmap_mode="c")).to(device)
 
         search = load("search")
-        rows = Videos(search, load("spans") if "spans" in told["seals"] else search, load("mask"))
-        HELD.corpus = Corpus(
-            names_of(folder), torch.tensor(told["durations"]), rows, torch.tensor(told["owner"]),
-            torch.tensor(told["offset"]),
+        rows = Videos(search, load("spans") if "spans" in record["seals"] else search, load("mask"))
+        OPEN_TOOLS.corpus = Corpus(
+            names_of(folder), torch.tensor(record["durations"]), rows, torch.tensor(record["owner"]),
+            torch.tensor(record["offset"]),
         )  # fmt: skip
-    return HELD.corpus
+    return OPEN_TOOLS.corpus
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What a run is
 
 
-def inputs_of(run: Path, options: Any, queries: Sequence[Query]) -> dict[str, Any]:
+def inputs_of(run: Path, options: PredictOptions, queries: Sequence[Query]) -> dict[str, object]:
     """The fingerprint: weights, queries, stores, and options that change an answer."""
     import hashlib
 
     file = checkpoint.find_checkpoint(Path(run))
-    asked = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for query in queries:
-        asked.update(json.dumps([query.id, query.video, query.text, query.duration]).encode())
-    told: dict[str, Any] = {"weights": hash_of(file), "queries": asked.hexdigest()}
-    for path in (*options.features, *([options.words] if options.words is not None else [])):
-        told[f"store {path}"] = stamp_of(Path(path))
-    kept = [f.name for f in fields(options) if f.name not in (*WHERE, "features", "words", "data", "part")]
-    return told | {name: json.loads(json.dumps(getattr(options, name), default=str)) for name in kept}
+        hasher.update(json.dumps([query.id, query.video, query.text, query.duration]).encode())
+    stores: list[str | Path] = [*options.features, *([options.words] if options.words is not None else [])]
+    inputs: dict[str, object] = {"weights": hash_of(file), "queries": hasher.hexdigest()}
+    for path in stores:
+        inputs[f"store {path}"] = stamp_of(Path(path))
+    names = [f.name for f in fields(options) if f.name not in (*WHERE, "features", "words", "data", "part")]
+    return inputs | {name: json.loads(json.dumps(getattr(options, name), default=str)) for name in names}
 
 
 def hash_of(path: Path) -> str:
     import hashlib
 
-    made = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     try:
         for piece in read_chunks(path):
-            made.update(piece)
+            hasher.update(piece)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path, hint="name a run, or a checkpoint") from None
-    return made.hexdigest()
+    return hasher.hexdigest()
 
 
 def stamp_of(path: Path) -> list[int]:

@@ -1,4 +1,4 @@
-"""Queries that are asked: a corpus is encoded once for all of them, then searched; of DETR's family video by video."""
+"""Queries over a corpus: it is encoded once for all of them, then searched."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import torch
 from fabula.core.errors import SpecError
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import Progress, silent
-from fabula.learn.retrieval.answers import Answer, list_answers
+from fabula.learn.retrieval.answers import Answer, Form, list_answers
 from fabula.learn.retrieval.contract import Batch, Queries, pad_rows
 from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of
-from fabula.learn.retrieval.decode import Decoding, Found, rank_moments, score_spans, to_seconds
+from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
 from fabula.learn.retrieval.search import Corpus, encode_corpus, search_corpus
 
 
-class Asked(Moments):
-    """Queries with the videos among which they are looked for: those that any of them is about, unless told."""
+class CorpusQueries(Moments):
+    """Queries with the videos to search: by default those that any query is about."""
 
     def __init__(
         self,
@@ -33,12 +33,13 @@ class Asked(Moments):
         super().__init__(list(queries.values()), clips, words)
         self.by_id, self.decoding = dict(queries), decoding
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
-        self.pad_to: int | None = None
+        self.pad_to: int | None = None  # clips of every row; None: as many as its batch needs
+        self.form: Form = "tvr"  # of the file that a prediction is written to
 
     def encode(self, model: Any, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""
-        c, told = self.clips.config, durations_of(self.by_id, self.clips)
-        every = ((v, self.clips[v], told.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
+        c, durations = self.clips.config, durations_of(self.by_id, self.clips)
+        every = ((v, self.clips[v], durations.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
         return encode_corpus(
             model, every, batch_size, self.pad_to, lambda done: watch("encoding videos", done, len(self.names))
         )
@@ -55,36 +56,41 @@ def encode_queries(model: Any, queries: Sequence[Query], words: Words, batch_siz
     return Queries(torch.cat([p.search for p in parts]), torch.cat([p.spans for p in parts]))
 
 
-def answer_asked(
-    model: Any, asked: Asked, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
+def answer_queries(
+    model: Any, data: CorpusQueries, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
 ) -> list[Answer]:
     """An answer for each of these queries: moments of the corpus, moments of the query's own video, videos."""
     training = model.training
     model.eval()
     try:
-        some = [asked.queries[i] for i in units]
-        if not some:
+        queries = [data.queries[i] for i in units]
+        if not queries:
             return []
-        return search_asked(model, some, asked.encode(model, batch_size, watch), asked.words, asked.decoding, watch)
+        return search_queries(model, queries, data.encode(model, batch_size, watch), data.words, data.decoding, watch)
     finally:
         model.train(training)
 
 
-def search_asked(
-    model: Any, some: Sequence[Query], corpus: Corpus, words: Words, decoding: Decoding | None, watch: Progress = silent
+def search_queries(
+    model: Any,
+    queries: Sequence[Query],
+    corpus: Corpus,
+    words: Words,
+    decoding: Decoding | None,
+    watch: Progress = silent,
 ) -> list[Answer]:
     """An answer for each query, of a corpus that is encoded; the model is not training."""
-    queries = encode_queries(model, some, words)
-    own = torch.tensor([corpus.number[q.video] for q in some]) if corpus_has(corpus, some) else None
+    encoded = encode_queries(model, queries, words)
+    own = torch.tensor([corpus.number[q.video] for q in queries]) if corpus_has(corpus, queries) else None
     answers: list[Answer] = []
-    for part, found in search_corpus(model, queries, corpus, decoding or Decoding.of(model.config), own):
-        answers += list_answers([q.id for q in some[part]], found)
-        watch("searching", len(answers), len(some))
+    for part, results in search_corpus(model, encoded, corpus, decoding or Decoding.of(model.config), own):
+        answers += list_answers([q.id for q in queries[part]], results)
+        watch("searching", len(answers), len(queries))
     return answers
 
 
 def corpus_has(corpus: Corpus, queries: Sequence[Query]) -> bool:
-    """Whether every query's own video is there; else moments are found in the corpus alone."""
+    """Whether the corpus has every query's own video; else only the corpus is searched."""
     return all(q.video in corpus.number for q in queries)
 
 
@@ -99,9 +105,11 @@ def predict_own(model: Any, batch: Batch) -> list[Ranking]:
     spans = score_spans(start.softmax(-1)[:, None], end.softmax(-1)[:, None], start.new_ones(B, 1), d)
     duration = batch.durations[:, None].expand(spans.score.shape)
     seconds = to_seconds(spans, torch.zeros_like(spans.first), duration, d)
-    _, found = rank_moments(Found(torch.zeros_like(spans.first).cpu(), seconds, spans.score.cpu()), d, known=True)
+    _, ranked = rank_moments(
+        RankedMoments(torch.zeros_like(spans.first).cpu(), seconds, spans.score.cpu()), d, known=True
+    )
     rankings = []
-    for name, span, score in zip(batch.names, found.span, found.score.double(), strict=True):
+    for name, span, score in zip(batch.names, ranked.span, ranked.score.double(), strict=True):
         n = int((score > 0).sum())
         rankings.append(Ranking(name, span[:n].numpy().copy(), score[:n].numpy().copy()))
     return rankings
