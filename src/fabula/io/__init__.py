@@ -94,10 +94,10 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
     if not isinstance(path, str | Path):
         from fabula.io.given import Hint, hold, read_stories
 
-        hint = Hint("stories", format=format)
-        if (stories := read_stories(path, hint)) is not None:
-            return stories, Notes()
-        path = hold(path, hint)
+        known = Hint("stories", format=format)
+        if (corpus := read_stories(path, known)) is not None:
+            return corpus, Notes()
+        path = hold(path, known)
     path = check_path(path)
     chosen, argument = find(format) if format else (None, None)
     whole = Source(path, argument=argument)

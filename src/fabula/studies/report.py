@@ -91,7 +91,7 @@ def plain(r: Results) -> Iterator[str]:
         yield f"left out: rater {person.rater + 1}\t{'; '.join(person.why)}"
     yield f"rule: {rule(r)}"
     yield f"analysis: {analysis(r)}"
-    yield f"plan fixed {clock(r.made)}, first answer {clock(r.first)}"
+    yield f"plan fixed {clock(r.created)}, first answer {clock(r.first)}"
 
 
 def latex(r: Results) -> Iterator[str]:
@@ -225,7 +225,7 @@ def page(r: Results) -> str:
         )
     )  # fmt: skip
     parts.append("<h2>Written before the first answer</h2>")
-    times = f"Plan fixed {clock(r.made)}; first answer {clock(r.first)}."
+    times = f"Plan fixed {clock(r.created)}; first answer {clock(r.first)}."
     parts += [f"<p>{escape_text(text)}</p>" for text in (f"Rule: {rule(r)}.", f"Analysis: {analysis(r)}.", times)]
     head = draw_head(r.plan.title, STYLE, f"style-src '{hash_source(STYLE)}'")
     return f"{head}<body>{''.join(parts)}</body></html>\n"

@@ -22,8 +22,8 @@ from fabula.io.tables import escape_formula
 if TYPE_CHECKING:
     from fabula.studies.design import Design
     from fabula.studies.plan import Plan
-    from fabula.studies.results import Results, Told
-    from fabula.studies.store import Made
+    from fabula.studies.results import Results, RatingRow
+    from fabula.studies.store import NewStudy
     from fabula.web.binding import Binding
 
 
@@ -77,7 +77,7 @@ def load(path: str | Path) -> tuple[Plan, Design, Path]:
         raise InputError(str(error), file=path) from None
 
 
-def new(plan: str | Path, *, out: str | Path) -> tuple[Made, Design]:
+def new(plan: str | Path, *, out: str | Path) -> tuple[NewStudy, Design]:
     """Make the folder of a study: its store, and a link for each rater."""
     from fabula.studies.store import make_study
 
@@ -253,7 +253,7 @@ COLUMNS = ("study", "rater", "item", "kind", "question", "measure", "system", "p
            "excluded", "simulated")  # fmt: skip
 
 
-def write_table(table: Sequence[Told], path: Path) -> None:
+def write_table(table: Sequence[RatingRow], path: Path) -> None:
     """One line an answer and system: .csv, or .parquet through Arrow."""
     rows = [t.to_dict() for t in table]
     if path.suffix == ".parquet":
