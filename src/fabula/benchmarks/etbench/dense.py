@@ -3,7 +3,7 @@
 references    "tgt": [[start, end], …] and "g": [caption, …]        predictions    "a": text
 
 reader=fabula    answers are read by our own rules (io/answers), and every record is a story of its own
-reader=etbench   as the published program does it (io/answers/etbench.py): stories are kept by video, so that of
+reader=etbench   as the published program does it (told.py): stories are kept by video, so that of
                  several records of a video the last that can be read counts; the others, and those that cannot be
                  read, are videos without a prediction
 A protocol of E.T. Bench asks for the second by itself. As references, a file without answers is the data set's.

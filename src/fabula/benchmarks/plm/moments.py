@@ -1,6 +1,6 @@
 """PLM-VideoBench's rows of localisation (Cho et al., 2025): {uid, caption, start_frame, end_frame, total_frames}.
 
-Windows are places among the 32 frames that a model is shown (io/plm.py), not seconds: so are the answers.
+Windows are places among the 32 frames that a model is shown (rows.py), not seconds: so are the answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PLM-VideoBench's rows of dense captions (Cho et al., 2025): {uid, total_frames, dense_captions: [{start_frame, …}]}.
 
-Times are places among the 32 frames that a model is shown (io/plm.py), not seconds: so are the answers.
+Times are places among the 32 frames that a model is shown (rows.py), not seconds: so are the answers.
 """
 
 from __future__ import annotations
