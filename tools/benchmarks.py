@@ -21,7 +21,7 @@ from typing import Any
 
 import fabula.benchmarks
 from fabula.core.registry import benchmark_index, key, load_benchmark
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 
 FILE = Path(fabula.benchmarks.__file__).parent / "index.py"
 HEAD = '''"""What the folders of benchmarks hold. `python -m tools.benchmarks` writes this file; do not edit it."""
@@ -113,11 +113,11 @@ def describe_format(format: Format, module: str, order: str) -> dict[str, Any]:
     return row
 
 
-def list_shapes(shapes: Sequence[Shape]) -> tuple[dict[str, Any], ...]:
+def list_shapes(shapes: Sequence[HeadRule]) -> tuple[dict[str, Any], ...]:
     return tuple(map(describe_shape, shapes))
 
 
-def describe_shape(shape: Shape) -> dict[str, Any]:
+def describe_shape(shape: HeadRule) -> dict[str, Any]:
     """What a shape asks for."""
     values = ((f.name, getattr(shape, f.name)) for f in fields(shape))
     return {name: value for name, value in values if value}

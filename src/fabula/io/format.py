@@ -28,7 +28,7 @@ MOMENTS = ("moments", "highlights", "grounding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class HeadRule:
     """What a file begins with, as data: the keys of its first entry, or its first characters."""
 
     all: tuple[str, ...] = ()  # keys that the entry has
@@ -80,10 +80,10 @@ class Format:
     argument: str | None = None  # what `name:argument` chooses, for the formats that take one
     forms: tuple[Form, ...] = ()  # of boxes: the first unless another is declared
     guess: bool = True  # False: same shape as another format, used only when it is named
-    known_by: tuple[Shape, ...] = ()  # how its files begin: one of these
+    known_by: tuple[HeadRule, ...] = ()  # how its files begin: one of these
     sniff: Callable[[Head], bool] | None = None  # what must hold besides; alone where no shape says it
-    certain: tuple[Shape, ...] = ()  # files that begin so are of its kind beyond doubt
-    shared: Shape | None = None  # where records of several kinds have one shape: those of this kind
+    certain: tuple[HeadRule, ...] = ()  # files that begin so are of its kind beyond doubt
+    shared: HeadRule | None = None  # where records of several kinds have one shape: those of this kind
     other_side: str = ""  # the format of predictions (of references) of the same files, where records hold both
     main_task: str = ""  # of several tasks that can read it, the one it is for
     order: str = ""  # its place in lists, where its name does not give it

@@ -20,7 +20,7 @@ from typing import Any
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
 from fabula.core.registry import BENCHMARKS, benchmark_index, key, load_benchmark
-from fabula.io.format import Format, Holds, Shape
+from fabula.io.format import Format, HeadRule, Holds
 from fabula.io.head import Head
 
 GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
@@ -37,9 +37,9 @@ class Rule:
     holds: Holds = "either"
     module: str = ""  # its file, where that is not called as the format is
     order: str = ""  # its place in lists, where its file does not give it
-    certain: tuple[Shape, ...] = ()
-    shapes: tuple[Shape, ...] = ()
-    shared: Shape | None = None
+    certain: tuple[HeadRule, ...] = ()
+    shapes: tuple[HeadRule, ...] = ()
+    shared: HeadRule | None = None
     other_side: str = ""
 
     @property
@@ -57,7 +57,7 @@ def first_entry(head: Head) -> Mapping[str, Any]:
 
 def make_rule(row: Mapping[str, Any], first: Callable[[Head], Mapping[str, Any]]) -> Rule:
     """The rule of a format of a benchmark, from its row of the index."""
-    shapes, certain = (tuple(Shape(**shape) for shape in row.get(name, ())) for name in ("known_by", "certain"))
+    shapes, certain = (tuple(HeadRule(**shape) for shape in row.get(name, ())) for name in ("known_by", "certain"))
     module, _, function = row.get("sniff", "").partition(":")
 
     def knows(head: Head) -> bool:
@@ -74,7 +74,7 @@ def make_rule(row: Mapping[str, Any], first: Callable[[Head], Mapping[str, Any]]
         order=row["order"],
         certain=certain,
         shapes=shapes,
-        shared=Shape(**row["shared"]) if "shared" in row else None,
+        shared=HeadRule(**row["shared"]) if "shared" in row else None,
         other_side=row.get("other_side", ""),
     )
 

@@ -3,7 +3,7 @@
 references    "tgt": [[start, end], …] and "g": [caption, …]        predictions    "a": text
 
 reader=fabula    answers are read by our own rules (io/answers), and every record is a story of its own
-reader=etbench   as the published program does it (io/answers/etbench.py): stories are kept by video, so that of
+reader=etbench   as the published program does it (told.py): stories are kept by video, so that of
                  several records of a video the last that can be read counts; the others, and those that cannot be
                  read, are videos without a prediction
 A protocol of E.T. Bench asks for the second by itself. As references, a file without answers is the data set's.
@@ -25,7 +25,7 @@ from fabula.io.answers.answer import parse
 from fabula.io.answers.files import fill_silent, note_audit
 from fabula.io.answers.times import Options
 from fabula.io.fields import Source
-from fabula.io.format import STORIES, Format, Shape
+from fabula.io.format import STORIES, Format, HeadRule
 
 TASKS = ("dvc", "slc")
 KNOWN_READERS = ("fabula", "etbench")
@@ -147,7 +147,7 @@ FORMATS = (
     Format(
         name="etbench-dense",
         about="E.T. Bench's dvc and slc, the truth: [{task, source, idx, video, tgt, g}]",
-        known_by=(Shape(all=FIELDS, any=("g", "a")),),
+        known_by=(HeadRule(all=FIELDS, any=("g", "a")),),
         shared=replace(RECORD, where=("task", TASKS)),
         other_side="etbench-dense-answers",
         holds="references",

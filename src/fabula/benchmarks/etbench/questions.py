@@ -12,7 +12,7 @@ from typing import Any
 from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, read_samples
 from fabula.core.questions import Response, letter
 from fabula.io.fields import Source
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 
 TASKS = ("rar", "eca", "rvq", "gvq")
 MOST = 26  # options: a letter each
@@ -50,8 +50,8 @@ def read_option(option: Any, at: str, id: str, source: Source) -> str:
 FORMAT = Format(
     name="etbench-questions",
     about="E.T. Bench's rar, eca, rvq, gvq: [{task, source, idx, video, o, p, a}], both sides in one",
-    known_by=(Shape(all=FIELDS),),
-    shared=Shape(all=FIELDS, where=("task", TASKS)),
+    known_by=(HeadRule(all=FIELDS),),
+    shared=HeadRule(all=FIELDS, where=("task", TASKS)),
     holds="either",
     tasks=("questions",),
     pattern="*.json, *.jsonl",

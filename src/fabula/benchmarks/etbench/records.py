@@ -17,13 +17,13 @@ from fabula.core.errors import shown
 from fabula.core.notes import name_id
 from fabula.io.fields import Source, describe_value
 from fabula.io.files import has_lines, load_json
-from fabula.io.format import Shape
+from fabula.io.format import HeadRule
 from fabula.io.records import read_line_objects
 
 ENTRY = '{"task", "source", "idx", "video", "tgt", "a"}'
 KNOWN = frozenset({"version", "idx", "task", "source", "video", "duration", "src", "tgt", "p", "o", "g", "q", "a"})
 FIELDS = ("task", "source", "video")
-RECORD = Shape(all=FIELDS, any=("a", "tgt"))  # what its task asks for, `task` says
+RECORD = HeadRule(all=FIELDS, any=("a", "tgt"))  # what its task asks for, `task` says
 ARGUMENT = "one task, or one task of one source: etbench:tvg, etbench:tvg/charades_sta"
 
 

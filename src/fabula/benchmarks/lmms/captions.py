@@ -12,7 +12,7 @@ from typing import Any
 
 from fabula.core.nouns import Item
 from fabula.io.fields import Source
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 
 PARTS = ("answer", "pred", "video")
 SHAPE = '{"doc_id", a metric: {"answer": text, "pred": text, "video", "timestamp"}}'
@@ -45,7 +45,7 @@ def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = 
 FORMAT = Format(
     name="lmms-captions",
     about="lmms-eval's --log_samples of captioned segments (youcook2): {doc_id, metric: {answer, pred, video}}",
-    known_by=(Shape(all=PARTS, inside=True),),
+    known_by=(HeadRule(all=PARTS, inside=True),),
     holds="either",
     tasks=("captions",),
     pattern="*.jsonl",

@@ -16,7 +16,7 @@ from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
 from fabula.io.fields import Source
 from fabula.io.files import has_lines, load_json
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, read_rows, read_window, read_words, split_rows
 from fabula.io.records import read_line_objects
@@ -24,7 +24,7 @@ from fabula.io.records import read_line_objects
 BETWEEN = ">>>"
 KEY = "video>>>query>>>[start, end]"
 ENTRY = f'{{"{KEY}": answer}}'
-KEYED = Shape(begins=r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
+KEYED = HeadRule(begins=r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
 LONGEST = 200  # characters of a truth
 
 

@@ -13,7 +13,7 @@ from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.io.answers.hosts import note_failed
 from fabula.io.fields import Source
 from fabula.io.files import read_objects
-from fabula.io.format import MOMENTS, Format, Shape
+from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.head import Head
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
@@ -56,7 +56,7 @@ def holds_truth(head: Head) -> bool:
 FORMAT = Format(
     name="lmms-grounding",
     about="lmms-eval's --log_samples of grounding: {doc_id, filtered_resps, metric: {video>>>text>>>window: answer}}",
-    known_by=(Shape(all=("doc_id", "filtered_resps")),),
+    known_by=(HeadRule(all=("doc_id", "filtered_resps")),),
     sniff=holds_truth,
     main_task="grounding",
     holds="either",

@@ -15,11 +15,11 @@ from fabula.benchmarks.lmms.log import sample_text, task_values
 from fabula.core.questions import Response
 from fabula.io.fields import Source
 from fabula.io.files import read_objects
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import number_entries, read_asked
 
-LOG = Shape(all=("doc_id",), any=("filtered_resps", "resps"))
-ROW = Shape(all=("video_name", "qa_list"))
+LOG = HeadRule(all=("doc_id",), any=("filtered_resps", "resps"))
+ROW = HeadRule(all=("video_name", "qa_list"))
 
 
 def read_log(source: Source) -> Iterator[Response]:

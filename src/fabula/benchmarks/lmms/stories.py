@@ -13,7 +13,7 @@ from fabula.core.nouns import Story
 from fabula.io.answers import files
 from fabula.io.answers.times import UNITS
 from fabula.io.fields import Source
-from fabula.io.format import STORIES, Format, Shape
+from fabula.io.format import STORIES, Format, HeadRule
 
 
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
@@ -31,7 +31,7 @@ def as_answer(entry: Any, number: int, source: Source) -> dict[str, Any]:
 FORMAT = Format(
     name="lmms-samples",
     about="lmms-eval's --log_samples, read as answers with an audit: {doc_id, filtered_resps, …}",
-    known_by=(Shape(all=("doc_id", "filtered_resps")),),
+    known_by=(HeadRule(all=("doc_id", "filtered_resps")),),
     holds="predictions",
     tasks=STORIES,
     pattern="*.jsonl",

@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.benchmarks.plm.rows import row_id
 from fabula.io.fields import Source
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 
 SHAPE = '{"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"}'
 KNOWN = frozenset({"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"})
@@ -30,7 +30,7 @@ def read_rows(lines: Iterator[tuple[int, Any]], source: Source) -> dict[str | in
 FORMAT = Format(
     name="plm-rcap",
     about="PLM-VideoBench's rows of region captions: {uid, video, caption, start_frame, end_frame, total_frames}",
-    known_by=(Shape(all=("uid", "caption")),),
+    known_by=(HeadRule(all=("uid", "caption")),),
     holds="references",
     tasks=("captions",),
     pattern="*.jsonl",

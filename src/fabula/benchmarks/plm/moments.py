@@ -1,6 +1,6 @@
 """PLM-VideoBench's rows of localisation (Cho et al., 2025): {uid, caption, start_frame, end_frame, total_frames}.
 
-Windows are places among the 32 frames that a model is shown (io/plm.py), not seconds: so are the answers.
+Windows are places among the 32 frames that a model is shown (rows.py), not seconds: so are the answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fabula.benchmarks.plm.rows import SHOWN, read_frames, read_scale, row_id, s
 from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.io.answers.hosts import note_failed
 from fabula.io.fields import Source
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_text, read_words
 from fabula.io.records import read_line_objects
@@ -47,7 +47,7 @@ FORMATS = (
         name="plm-rtloc",
         about=f"PLM-VideoBench's rows of localisation, in places among {SHOWN} frames: {{uid, video, caption, "
         "start_frame, end_frame, total_frames}",
-        known_by=(Shape(all=("uid", "total_frames", "start_frame", "end_frame")),),
+        known_by=(HeadRule(all=("uid", "total_frames", "start_frame", "end_frame")),),
         main_task="grounding",
         holds="references",
         tasks=("grounding",),
@@ -59,7 +59,7 @@ FORMATS = (
     Format(
         name="plm-rtloc-samples",
         about="lmms-eval's --log_samples of PLM-VideoBench's rtloc: {filtered_resps, plm_rtloc_scores: {uid}}",
-        known_by=(Shape(all=("filtered_resps",), objects=("plm_rtloc_scores",)),),
+        known_by=(HeadRule(all=("filtered_resps",), objects=("plm_rtloc_scores",)),),
         main_task="grounding",
         holds="predictions",
         tasks=("grounding",),

@@ -16,7 +16,7 @@ from fabula.benchmarks.plm.rows import row_id, sample_row
 from fabula.core.questions import Response, letter
 from fabula.io.answers.hosts import note_failed
 from fabula.io.fields import Source
-from fabula.io.format import Format, Shape
+from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import number_entries
 from fabula.io.stories import TEXTS
 
@@ -25,9 +25,9 @@ OPEN = '{"uid", "question", "answer"}'
 SAID = '{"uid": id, "answer": text}'
 OPTION = re.compile(r"(?:.*_)?(\d{1,3})")  # the number at the end of its key is its place
 
-CHOICE = Shape(all=("uid", "qa_uid", "question", "options"))
-QUESTION = Shape(all=("uid", "question", "answer"), none=("options",))
-LOG = Shape(objects=("plm_fgqa_scores", "plm_sgqa_scores"))  # what a task returned, in lmms-eval's log
+CHOICE = HeadRule(all=("uid", "qa_uid", "question", "options"))
+QUESTION = HeadRule(all=("uid", "question", "answer"), none=("options",))
+LOG = HeadRule(objects=("plm_fgqa_scores", "plm_sgqa_scores"))  # what a task returned, in lmms-eval's log
 
 
 def read_rows(source: Source, choices: bool) -> Iterator[Response]:
@@ -123,7 +123,7 @@ FORMATS = (
     Format(
         name="plm-answers",
         about="answers to PLM-VideoBench's questions: {uid, answer}, or lmms-eval's --log_samples",
-        known_by=(LOG, Shape(all=("uid",), none=("question",))),
+        known_by=(LOG, HeadRule(all=("uid",), none=("question",))),
         certain=(LOG,),
         holds="either",
         tasks=("questions",),

@@ -1,6 +1,6 @@
 """PLM-VideoBench's rows of dense captions (Cho et al., 2025): {uid, total_frames, dense_captions: [{start_frame, …}]}.
 
-Times are places among the 32 frames that a model is shown (io/plm.py), not seconds: so are the answers.
+Times are places among the 32 frames that a model is shown (rows.py), not seconds: so are the answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fabula.benchmarks.plm.rows import SHOWN, read_frames, read_scale, row_id
 from fabula.core.nouns import Event, Story
 from fabula.io.answers.files import number_entries
 from fabula.io.fields import Source, plain_caption
-from fabula.io.format import STORIES, Format, Shape
+from fabula.io.format import STORIES, Format, HeadRule
 
 SHAPE = '{"uid", "total_frames", "dense_captions": [{"start_frame", "end_frame", "caption"}, …]}'
 KNOWN = frozenset({"uid", "video", "masklet_id", "total_frames", "dense_captions"})
@@ -40,7 +40,7 @@ FORMAT = Format(
     name="plm-rdcap",
     about=f"PLM-VideoBench's rows of dense captions, in places among {SHOWN} frames: {{uid, total_frames, "
     "dense_captions}",
-    known_by=(Shape(all=("dense_captions", "total_frames")),),
+    known_by=(HeadRule(all=("dense_captions", "total_frames")),),
     holds="references",
     tasks=STORIES,
     pattern="*.jsonl, *.json",
