@@ -14,6 +14,7 @@ GROUPS = [
     for name in top.list_commands(click.Context(top))
     if isinstance(top.get_command(click.Context(top), name), click.Group)
 ]
+EARLIER = {"cite", "parse", "where"}  # names that run and are not listed
 
 
 def test_there_are_groups() -> None:
@@ -33,7 +34,7 @@ def test_a_bare_group_prints_its_help(fabula, group) -> None:
 def test_every_description_is_one_whole_line_at_80_columns(fabula, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = fabula("--help").out.partition("Commands:\n")[2].splitlines()
-    assert len(lines) == len(top.list_commands(click.Context(top))) > 25
+    assert len(lines) == len(top.list_commands(click.Context(top))) - len(EARLIER) > 25
     for line in lines:
         assert re.fullmatch(r"  [a-z]+ +[A-Z].*\.", line) and len(line) <= 80, line
         assert "..." not in line
@@ -45,7 +46,7 @@ def test_no_description_is_cut_in_a_narrow_terminal(fabula, monkeypatch, group) 
     text = " ".join(fabula(*([group] if group else []), "--help").out.partition("Commands:\n")[2].split())
     verb = top.get_command(click.Context(top), group) if group else top
     assert isinstance(verb, click.Group) and "..." not in text
-    for name in verb.list_commands(click.Context(verb)):
+    for name in set(verb.list_commands(click.Context(verb))) - EARLIER:
         command = verb.get_command(click.Context(verb), name)
         assert command is not None and f"{name} {' '.join(command.get_short_help_str(10_000).split())}" in text
 

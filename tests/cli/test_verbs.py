@@ -151,3 +151,28 @@ def test_demo_writes_reports(fabula, tmp_path):
     assert over > good, "mIoU prefers the system that cuts everything to pieces"
     good, over, _ = table["SODA_d F1"]
     assert good > over, "SODA_d does not"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (("where", "lmms-eval"), ("host", "--where", "lmms-eval")),
+        (("cite", "SODA_c", "soda-2021"), ("list", "--cite", "SODA_c", "soda-2021")),
+    ],
+)
+def test_an_earlier_name_prints_the_same_and_is_not_listed(fabula, old, new):
+    ran = fabula(*old)
+    assert ran.code == 0 and ran.out and (ran.out, ran.err) == (fabula(*new).out, fabula(*new).err)
+    assert f"\n  {old[0]} " not in fabula("--help").out
+
+
+def test_convert_reads_free_form_answers_as_parse_does(fabula, tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"id": "v_1", "answer": "0 - 5 s: He cuts. 5 - 9 s: He fries."}\n')
+    for name, words in (("new", ("convert", "--answers", answers)), ("old", ("parse", answers, "-o"))):
+        ran = fabula(*map(str, (*words, tmp_path / f"{name}.jsonl", "--audit", tmp_path / f"{name}.json")))
+        assert ran.code == 0 and "2 parsed" in ran.err
+    for ending in ("jsonl", "json"):
+        assert (tmp_path / f"new.{ending}").read_text() == (tmp_path / f"old.{ending}").read_text()
+    ran = fabula("convert", str(answers), str(tmp_path / "x.jsonl"), "--unit", "percent")
+    assert ran.code == 2 and "--unit only applies with --answers" in ran.err

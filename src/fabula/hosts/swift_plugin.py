@@ -1,4 +1,4 @@
-"""Rewards for ms-swift: `swift rlhf --rlhf_type grpo --external_plugins "$(fabula where ms-swift)"
+"""Rewards for ms-swift: `swift rlhf --rlhf_type grpo --external_plugins "$(fabula host --where ms-swift)"
 --reward_funcs fabula_soda_c`. Truth stands in the columns `events`, `captions` or `windows` of the data set."""
 
 from swift.rewards import orms  # type: ignore[import-not-found]

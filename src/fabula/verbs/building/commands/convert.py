@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, option, same_as
+from fabula.verbs.building.commands.parse import convert_answers
 from fabula.verbs.building.convert import ConvertOptions, convert
-from fabula.verbs.terminal.console import print_note, warn
+from fabula.verbs.building.parse import ParseOptions
+from fabula.verbs.terminal.console import Several, print_note, warn
 from fabula.verbs.terminal.flags import flags, path_argument
 from fabula.verbs.terminal.out import check_outputs
 
 
-@click.command("convert")
+@dataclass(frozen=True, kw_only=True)
+class Answers(Options):
+    """What applies to free-form answers alone."""
+
+    answers: bool = option(False, "SOURCE holds free-form answers of a language model.")
+    audit: Path | None = same_as(ParseOptions, "audit")
+    unit: str | None = same_as(ParseOptions, "unit")
+    refs: tuple[Path, ...] = option((), "Files to take durations of answers from.", "-r", several=True)
+    refs_format: str | None = same_as(ParseOptions, "refs_format")
+
+
+@click.command("convert", cls=Several)
 @path_argument("source")
 @path_argument("target")
 @flags(ConvertOptions, into="options")
-def command(source: Path, target: Path, options: ConvertOptions) -> None:
+@flags(Answers, into="free")
+def command(source: Path, target: Path, options: ConvertOptions, free: Answers) -> None:
     """Convert SOURCE into TARGET.
 
     \b
     fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz
     fabula convert preds.jsonl submission.json --to submission
+    fabula convert --answers answers.jsonl events.jsonl --audit audit.json --unit percent --refs val_1.json
     """
+    if free.answers:
+        return convert_free(source, target, options, free)
+    for o in free.given():
+        raise SpecError(f"{o.flag} only applies with --answers")
     check_outputs([source], TARGET=target)
     done = convert(source, target, options=options)
     for line in done.warnings:
         warn(line)
     corpus = done.corpus
     print_note(f"{len(corpus):,} videos, {corpus.events:,} events: {corpus.format} → {done.to} ({target})")
+
+
+def convert_free(source: Path, target: Path, options: ConvertOptions, free: Answers) -> None:
+    """Free-form answers become events, in Fabula's own format unless another is named."""
+    if options.from_ is not None:
+        raise SpecError("--from does not apply with --answers; leave one of them out")
+    check_outputs([source, *free.refs], free, TARGET=target)
+    to = {} if options.to is None else {"to": options.to}
+    asked = ParseOptions(audit=free.audit, unit=free.unit, refs_format=free.refs_format, **to)
+    convert_answers(source, target, free.refs, asked)

@@ -1,4 +1,4 @@
-"""fabula parse: free-form answers of a language model into events, with an audit of how each was read."""
+"""fabula parse: the earlier name of `fabula convert --answers`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outputs(ParseOptions):
     out: Path = option(MUST, "Events to write.", "-o", writes=True)
 
 
-@click.command("parse", cls=Several)
+@click.command("parse", cls=Several, hidden=True)
 @path_argument("source")
 @refs_option(help="Files to take durations from.")
 @flags(Outputs, into="options")
@@ -31,12 +31,17 @@ def command(source: Path, refs: tuple[Path, ...], options: Outputs) -> None:
     """Read free-form answers from SOURCE and write their events.
 
     \b
-    fabula parse answers.jsonl -o events.jsonl --audit audit.json
-    fabula parse answers.jsonl -o events.jsonl --unit percent --refs val_1.json
+    fabula convert --answers answers.jsonl events.jsonl --audit audit.json
+    fabula convert --answers answers.jsonl events.jsonl --unit percent --refs val_1.json
     """
     check_outputs([source, *refs], options)
-    parsed = parse(source, options.out, refs, options=options)
+    convert_answers(source, options.out, refs, options)
+
+
+def convert_answers(source: Path, out: Path, refs: tuple[Path, ...], options: ParseOptions) -> None:
+    """Write the events of free-form answers, and say how many were read."""
+    parsed = parse(source, out, refs, options=options)
     for line in parsed.warnings:
         warn(line)
     counts = ", ".join(f"{parsed.counts[kind]:,} {kind}" for kind in KINDS)
-    print_note(f"{len(parsed.corpus):,} answers → {options.out}: {counts}")
+    print_note(f"{len(parsed.corpus):,} answers → {out}: {counts}")

@@ -1,4 +1,4 @@
-"""fabula cite: BibTeX of what was used."""
+"""fabula cite: the earlier name of `fabula list --cite`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import click
 from fabula.verbs.scoring.cite import cite
 
 
-@click.command("cite")
+@click.command("cite", hidden=True)
 @click.argument("used", nargs=-1, required=True)
 def command(used: tuple[str, ...]) -> None:
     """Print BibTeX of metrics, protocols, or a result of --json.
 
     \b
-    fabula cite SODA_c soda-2021
-    fabula cite out.json >> paper.bib
+    fabula list --cite SODA_c soda-2021
+    fabula list --cite out.json >> paper.bib
     """
     click.echo(cite(*used), nl=False)

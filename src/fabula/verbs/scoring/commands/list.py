@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import click
 
+from fabula.core.errors import SpecError
 from fabula.report.table import plain_rows
+from fabula.verbs.scoring.cite import cite
 from fabula.verbs.scoring.listing import TABLES, overview, rich_table
+from fabula.verbs.terminal.console import Several
 from fabula.verbs.terminal.out import Shown, show
 
 
-@click.command("list")
+@click.command("list", cls=Several)
 @click.argument("what", type=click.Choice(list(TABLES)), required=False, metavar="[WHAT]")
-def command(what: str | None) -> None:
+@click.option(
+    "--cite", "cited", multiple=True, metavar="NAME", help="Print BibTeX of metrics, protocols or results (.json)."
+)
+def command(what: str | None, cited: tuple[str, ...]) -> None:
     """List metrics, protocols, formats, tasks, models and the rest.
 
     WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training, models
     or settings (of every model what --set takes, and the values of its paper); without it, the names of all.
+
+    \b
+    fabula list metrics
+    fabula list --cite SODA_c soda-2021
+    fabula list --cite out.json >> paper.bib
     """
+    if cited:
+        if what:
+            raise SpecError("--cite prints BibTeX, not a table; leave WHAT out")
+        click.echo(cite(*cited), nl=False)
+        return
     warnings: list[str] = []
     table = TABLES[what](warnings.append) if what else overview(warnings.append)
     lines = lambda: plain_rows(*table)  # noqa: E731
