@@ -13,7 +13,7 @@ from fabula.core.means import add_up, f1, f1_of, mean
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Values
-from fabula.metrics.stories.base import Pair, StoryMetric, find_runs, shapes_of
+from fabula.metrics.stories.base import Pair, StoryMetric, find_runs
 from fabula.pair.grid import Grid, Mask
 
 Hits = Callable[[float], Mask]  # level → [C]
@@ -51,7 +51,7 @@ class Covered(StoryMetric):
     def hits(self, grid: Grid) -> Hits: ...
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
-        G, P = shapes_of(pairs)
+        G, P = self.sizes(pairs)
         references: dict[float, list[Mask]] = {level: [] for level in self.levels()}  # which are near
         predictions = {level: np.zeros(int(P.sum()), bool) for level in self.levels()}
         for grid in self.tiles(pairs):

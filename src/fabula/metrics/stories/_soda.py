@@ -24,7 +24,7 @@ from fabula.core.nouns import once
 from fabula.core.rows import CROWDED
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
 from fabula.metrics.base import Array
-from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned, shapes_of
+from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned
 from fabula.pair.captions import Captions, Counts, Roles
 from fabula.pair.grid import Cells, Grid, Index, Mask
 from fabula.pair.strips import is_large, part, strips
@@ -60,7 +60,7 @@ class Soda(StoryMetric):
 
     def prf(self, pairs: Sequence[Pair], S: Array) -> dict[str, Array]:
         """[N] each"""
-        G, P = shapes_of(pairs)
+        G, P = self.sizes(pairs)
         precision = np.divide(S, P, out=np.zeros(len(S)), where=P > 0)
         recall = np.divide(S, G, out=np.zeros(len(S)), where=P > 0)
         f1 = f1_of(precision, recall)

@@ -250,6 +250,13 @@ class StoryMetric(Metric):
         else:
             yield self.grid(pairs)
 
+    def sizes(self, pairs: Sequence[Pair]) -> tuple[Array, Array]:
+        """How many references and how many predictions each pair of stories has. [N], [N]"""
+        large = strips.is_large(*pairs[0])
+        shapes = np.array([[len(ref), len(pred)] for ref, pred in pairs]) if large else self.grid(pairs).shapes
+        G, P = shapes.T.astype(np.float64)
+        return G, P
+
     def ious(self, grid: Grid) -> Cells:
         """`iou` of all pairs of stories. [C]"""
         return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
@@ -394,12 +401,6 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
 def take_first(pred: Story, top: int | None) -> Story:
     """The first N predictions of the file."""
     return pred if top is None or top >= len(pred) else strips.part(pred, 0, top)
-
-
-def shapes_of(pairs: Sequence[Pair]) -> tuple[Array, Array]:
-    """How many references and how many predictions each pair of stories has. [N], [N]"""
-    G, P = (np.array([len(pair[side]) for pair in pairs], np.float64) for side in (0, 1))
-    return G, P
 
 
 def mean_each(values: Array, counts: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fabula.metrics.base import Array
-from fabula.metrics.stories.base import Pair, StoryMetric, mean_each, shapes_of
+from fabula.metrics.stories.base import Pair, StoryMetric, mean_each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,4 +23,4 @@ class Metric(StoryMetric):
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.ious(grid)) for grid in self.tiles(pairs)])  # [ΣG]
-        return {"value": mean_each(best, shapes_of(pairs)[0])}
+        return {"value": mean_each(best, self.sizes(pairs)[0])}
