@@ -95,6 +95,7 @@ class Metric(Spec):
 
     label: ClassVar[str] = ""  # what a result calls it, where that is not its name: DVC_METEOR is METEOR in its task
     paper: ClassVar[str] = ""  # authors, venue, year
+    summary: ClassVar[str] = ""  # one line for lists, where the first line of its file is not about it alone
     reads: ClassVar[str] = ""  # the kind of data it compares, by the name of its shelf
     tasks: ClassVar[tuple[str, ...]] = ()  # which tasks show it by default
     fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports

@@ -41,11 +41,15 @@ from fabula.text.ispice import from_spice
 from fabula.text.placed import Pairs
 from fabula.text.spice import SpiceScore
 
+PAPER, AFTER = "(Krishna et al., ICCV 2017)", "(after Krishna et al., ICCV 2017)"
+PAIRS = "of the pairs that overlap by τ, mean over τ."
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalisedBleu(Localised):
     """BLEU up to n-grams of order n."""
 
+    summary: ClassVar[str] = f"BLEU of dense captions {PAPER}: DVC_BLEU_1 … 4 {PAIRS}"
     n: ClassVar[int]
     shown: ClassVar[bool] = False
 
@@ -89,6 +93,7 @@ class Bleu4(LocalisedBleu):
 class Cider(Localised):
     name: ClassVar[str] = "DVC_CIDEr"
     label: ClassVar[str] = "CIDEr"
+    summary: ClassVar[str] = f"CIDEr of dense captions {PAPER}: CIDEr-D {PAIRS}"
     highest: ClassVar[float] = 10.0
     below_one: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
     rules: ClassVar[Mapping[str, str]] = {
@@ -212,6 +217,7 @@ class LocalisedGraphs(Localised):
 class Ispice(LocalisedGraphs):
     name: ClassVar[str] = "DVC_iSPICE"
     label: ClassVar[str] = "iSPICE"
+    summary: ClassVar[str] = f"iSPICE of dense captions (Raajesh et al., CVPR 2024, for events): iSPICE {PAIRS}"
 
     tok: Literal["ptb", "none"] = "none"
     ids: str = "11"
@@ -245,6 +251,7 @@ class Ispice(LocalisedGraphs):
 class Meteor(Localised):
     name: ClassVar[str] = "DVC_METEOR"
     label: ClassVar[str] = "METEOR"
+    summary: ClassVar[str] = f"METEOR of dense captions {PAPER}: METEOR 1.5 {PAIRS}"
     rules: ClassVar[Mapping[str, str]] = {
         "agg=items": "METEOR averages the scores of pairs",
         "agg=corpus": "METEOR aggregates statistics instead of averaging pairs",
@@ -286,6 +293,7 @@ def score_meteor(met: Meetings) -> meteor.Table:
 class RougeL(Localised):
     name: ClassVar[str] = "DVC_ROUGE_L"
     label: ClassVar[str] = "ROUGE_L"
+    summary: ClassVar[str] = f"ROUGE_L of dense captions {PAPER}: ROUGE-L {PAIRS}"
 
     def statistics(self, met: Meetings, ctx: Any) -> Numbers:
         return met.once("rouge", lambda: rouge.score_pairs(met.pairs))[:, None]
@@ -295,6 +303,7 @@ class RougeL(Localised):
 class Spice(LocalisedGraphs):
     name: ClassVar[str] = "DVC_SPICE"
     label: ClassVar[str] = "SPICE"
+    summary: ClassVar[str] = f"SPICE of dense captions {AFTER}: SPICE {PAIRS}"
 
     def worth(self, score: SpiceScore) -> float:
         return score.f
@@ -306,6 +315,7 @@ class Spice(LocalisedGraphs):
 @dataclass(frozen=True, kw_only=True)
 class Text(Localised):
     name: ClassVar[str] = "DVC_Text"
+    summary: ClassVar[str] = f"Any caption scorer over dense captions {AFTER}: the mean of the pairs that overlap by τ."
     shown: ClassVar[bool] = False
     rules: ClassVar[Mapping[str, str]] = {"text": "captions are compared by {}"}
 
