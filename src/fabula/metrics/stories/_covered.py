@@ -25,7 +25,7 @@ class Covered(StoryMetric):
 
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "top=none": "all predictions count",
         "top": "only the first {} predictions of a video count",

@@ -19,7 +19,7 @@ from fabula.metrics.stories.base import Pair, StoryMetric, mean_each
 class Metric(StoryMetric):
     name: ClassVar[str] = "mIoU"
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.ious(grid)) for grid in self.tiles(pairs)])  # [ΣG]

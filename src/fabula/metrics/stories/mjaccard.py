@@ -23,7 +23,7 @@ from fabula.pair.tiou import endless, shared
 @dataclass(frozen=True, kw_only=True)
 class Metric(StoryMetric):
     name: ClassVar[str] = "mJaccard"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:

@@ -26,7 +26,7 @@ def letters(n: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
+class OverlapPairs:
     """N videos: distinct pairs, and for each τ which of them meet, video by video, in the order of the predictions."""
 
     pairs: Pairs  # [D] tokenised
@@ -51,7 +51,7 @@ class Meetings:
         tokens: Mapping[str, str],
         before: Sequence[int] | Index = (),
         ends: bool = True,
-    ) -> Meetings:
+    ) -> OverlapPairs:
         """`hits`: for each τ, which cells overlap enough. [C]
 
         Of one video in parts: `before`, how many pairs the parts before this one have at each τ; `ends`, if it is the
