@@ -119,11 +119,11 @@ class Localised(StoryMetric):
             yield once(pairs, rules, lambda: self.overlapping_in(grid, ctx))
 
     def overlapping_in(
-        self, grid: Grid, ctx: Any, before: Sequence[int] | Index = (), ends: bool = True
+        self, grid: Grid, ctx: Any, before: Sequence[int] | Index = (), is_last: bool = True
     ) -> OverlapPairs:
         iou = self.ious(grid)
         hits = [iou >= tau if self.cmp == ">=" else iou > tau for tau in self.tiou]
-        return OverlapPairs.of(grid, hits, self.garbage, self.tokens(ctx), before, ends)
+        return OverlapPairs.of(grid, hits, self.garbage, self.tokens(ctx), before, is_last)
 
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx
