@@ -119,7 +119,7 @@ def test_every_fitting_protocol_has_a_column_the_default_first():
     seen = overview(PRED, [REF], task="dense")
     fitting = [p.name for p in benchmarks.room.all() if p.task in ("dense", "procedure")]
     assert [c.name for c in seen.columns] == ["default", *fitting]
-    asking = {p.name for p in benchmarks.room.all() if any(m.asks for m in p.metrics)}
+    asking = {p.name for p in benchmarks.room.all() if any(m.uses_llm for m in p.metrics)}
     encoded = {"soda-bertscore", "vantage-dvc"}  # by RoBERTa-large, which is not here
     assert {c.name for c in seen.columns if c.result is None} == (asking | encoded) & set(fitting)
     why = {c.name: "no such folder" if c.name in encoded else "your own" for c in seen.columns}  # copy of a prompt

@@ -12,7 +12,7 @@ from fabula.core.nouns import Story
 from fabula.core.spec import show
 from fabula.match import ordered
 from fabula.match.ordered import marked_pairs
-from fabula.metrics.stories._families.meetings import GARBAGE, letters
+from fabula.metrics.stories._families.overlap_pairs import GARBAGE, letters
 from fabula.pair.tiou import intersection, sound
 from fabula.text import bleu, cider, meteor, rouge
 

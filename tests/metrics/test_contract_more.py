@@ -23,7 +23,7 @@ each = pytest.mark.parametrize("cls", ALL, ids=[cls.name for cls in ALL])
 def test_a_choice_that_there_is_not(cls):
     for field, hint in hints(cls).items():
         if (
-            field in cls.defaults() and choices(hint) and not (field == "tok" and cls().asks)
+            field in cls.defaults() and choices(hint) and not (field == "tok" and cls().uses_llm)
         ):  # a judge reads as written
             with pytest.raises(SpecError, match=f"{field}='nothing of the kind'"):
                 cls(**{field: "nothing of the kind"})
@@ -51,7 +51,7 @@ def test_overlaps_lie_between_0_and_1(cls):
 
 REF = corpus({"v": [(0, 10, "P1 rides a horse."), (10, 20, "A dog runs")], "w": [(0, 9, "P2 sings a song.")]})
 PRED = corpus({"v": [(0, 8, "P1 rides a cow."), (11, 20, "a dog runs off")], "w": [(1, 9, "P4 sings a song.")]})
-STORIES = [cls for cls in ALL if issubclass(cls, StoryMetric) and not cls().asks]
+STORIES = [cls for cls in ALL if issubclass(cls, StoryMetric) and not cls().uses_llm]
 
 
 @pytest.mark.parametrize("cls", STORIES, ids=[cls.name for cls in STORIES])
@@ -104,12 +104,12 @@ def test_numbers_of_two_sets_of_different_size():
 
 def test_what_of_a_row_can_move_a_number():
     table = Rows.of([{"video": "a", "f1": 0.5, "precision": 1.0, "recall": 1 / 3, "S": 1.0}])
-    assert metric("SODA_d").telling(table, "recall").tolist() == [[1 / 3]]
+    assert metric("SODA_d").influencing_columns(table, "recall").tolist() == [[1 / 3]]
     made = metric("PRF(f1=means)")
     columns = {"precision": 0.5, "recall": 0.25, "f1": 0.3, "precision@0.5": 0.5, "recall@0.5": 0.25}
     table = Rows.of([{"video": "a", **columns}])
-    assert made.telling(table, "f1").tolist() == [[0.5, 0.25, 1.0]]  # the totals of its primary number
-    assert made.telling(table, "precision").tolist() == [[0.5, 0.25, 0.3, 0.5, 0.25]]  # everything there is
+    assert made.influencing_columns(table, "f1").tolist() == [[0.5, 0.25, 1.0]]  # the totals of its primary number
+    assert made.influencing_columns(table, "precision").tolist() == [[0.5, 0.25, 0.3, 0.5, 0.25]]  # everything there is
 
 
 def test_a_metric_says_what_its_rules_do():
@@ -126,7 +126,7 @@ def test_a_metric_says_what_its_rules_do():
 
 def test_what_a_row_alone_gives():
     table = Rows.of([{"video": "a", "refset": k, "value": x} for k, x in ((0, 1.0), (1, 0.5))])
-    assert metric("mIoU").alone(table, "value") == 3 / 4
+    assert metric("mIoU").unit_value(table, "value") == 3 / 4
 
 
 # ── boxes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,19 +138,19 @@ SAID = dets((3, LEFT, 0.12), (2, NEAR, 0.3), (1, FAR, 0.2))
 def test_what_of_an_image_can_move_densecaps_number():
     """Thresholds of IoU and of METEOR that each hit passes: .3 … .7 are five, METEOR .12 exceeds 0, .05, .1."""
     made, table = densecap_rows("DenseCap_mAP", TWO, SAID)
-    found = made.telling(table, "map")
+    found = made.influencing_columns(table, "map")
     assert found.tolist() == [[2, 5, 0, 0, 0, 0, 0, 3, 0, 0]]  # references · overlaps · taken before · words
-    assert made.telling(table, "detmap").tolist() == [[2, 5, 0, 0, 0, 0, 0]]
+    assert made.influencing_columns(table, "detmap").tolist() == [[2, 5, 0, 0, 0, 0, 0]]
     made, table = densecap_rows("DenseCap_mAP(claim=threshold)", TWO, dets((3, NEAR, 0.12), (2, LEFT, 0.3)))
     # the first reaches .3, .4 and .5 of LEFT; the second all five, of which three are taken
-    assert made.telling(table, "map").tolist() == [[2, 3, 5, 0, 3, 3, 6]]
-    assert made.telling(table, "detmap").tolist() == [[2, 3, 5, 0, 3]]
+    assert made.influencing_columns(table, "map").tolist() == [[2, 3, 5, 0, 3, 3, 6]]
+    assert made.influencing_columns(table, "detmap").tolist() == [[2, 3, 5, 0, 3]]
 
 
 def test_words_that_exceed_nothing_move_only_the_place():
     made, table = densecap_rows("DenseCap_mAP", TWO, dets((3, LEFT, 0.0), (2, RIGHT, 0.01)))
-    assert made.telling(table, "map").tolist() == [[2, 0, 5, 0, 0, 0, 1]]
-    assert made.telling(table, "detmap").tolist() == [[2, 5, 5, 0, 0]]
+    assert made.influencing_columns(table, "map").tolist() == [[2, 0, 5, 0, 0, 0, 1]]
+    assert made.influencing_columns(table, "detmap").tolist() == [[2, 5, 5, 0, 0]]
 
 
 # ── average precision ───────────────────────────────────────────────────────────────────────────────────────────────

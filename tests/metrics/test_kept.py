@@ -13,7 +13,7 @@ from fabula.core.nouns import Corpus
 from fabula.evaluate.base import Request
 from fabula.evaluate.stories import run
 from fabula.metrics import metric
-from fabula.metrics.base import Kept
+from fabula.metrics.base import CachedList
 from fabula.metrics.stories import Stories, StoryMetric, base
 from fabula.metrics.stories.base import compare
 from fabula.pair.captions import Captions
@@ -48,17 +48,17 @@ def test_stories_are_kept_for_one_thread_and_of_ordinary_size(monkeypatch: pytes
 
 def test_a_run_and_its_pairs_share_what_was_made() -> None:
     result = run(Request(predictions=PRED, refs=[REFS], metrics=[metric("SODA_c")]), "dense")
-    data = base.last.data
+    data = base.last_comparison.data
     assert data is not None
     (block,) = data.blocks(False)
-    laid = metric("SODA_c").lay(block)  # type: ignore[attr-defined]
-    (scored,) = laid.made[Grid].told.values()
+    paired = metric("SODA_c").pair_up(block)  # type: ignore[attr-defined]
+    (scored,) = paired.made[Grid].told.values()
     assert scored.known.all() and result.pairs("SODA_c")["v"][0][0].text == scored.values[0]
-    assert base.last.data is data and len(laid.made[Grid].told) == 1
+    assert base.last_comparison.data is data and len(paired.made[Grid].told) == 1
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:
-    things, made = Kept([1], room=2), list[str]()
+    things, made = CachedList([1], room=2), list[str]()
 
     def make(name: str) -> str:
         made.append(name)
@@ -109,8 +109,8 @@ def test_the_best_set_column_by_column(spec: str) -> None:
     assert isinstance(made, StoryMetric)
     data = Stories([draw_corpus(1, 4), draw_corpus(2, 5)], draw_corpus(3, 6))
     (block,) = data.blocks(whole=True)
-    laid = made.lay(block)
-    rows = base.Rows(laid.videos, laid.refset, made.tabulate(laid, made.prepare(data)))
+    paired = made.pair_up(block)
+    rows = base.Rows(paired.videos, paired.refset, made.tabulate(paired, made.prepare(data)))
     sides: dict[str | int, list[dict[str, float]]] = {}
     for row in rows.dicts():
         sides.setdefault(row.pop("video"), []).append(row)

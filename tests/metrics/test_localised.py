@@ -9,7 +9,7 @@ import pytest
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
-from fabula.metrics.stories._families.meetings import GARBAGE, letters
+from fabula.metrics.stories._families.overlap_pairs import GARBAGE, letters
 
 
 def told(**videos: list[tuple[float, float, str]]) -> Corpus:

@@ -42,15 +42,15 @@ def test_meetings_are_the_pairs_of_each_video(garbage: str, rules: str) -> None:
     for data in DATA:
         ctx = made.prepare(data)
         for block in data.blocks(whole=True):
-            laid = made.lay(block)
-            (met,) = made.meet(laid, ctx)
+            paired = made.pair_up(block)
+            (overlaps,) = made.overlapping(paired, ctx)
             for k, tau in enumerate(made.tiou):
-                for n, (ref, pred) in enumerate(laid):
+                for n, (ref, pred) in enumerate(paired):
                     pairs, lost = oracles.caption_pairs(made, ref, pred, tau, ctx)
-                    at = met.at[k][met.whose[k] == n].tolist()
-                    candidates, references = met.pairs.items()
+                    at = overlaps.at[k][overlaps.whose[k] == n].tolist()
+                    candidates, references = overlaps.pairs.items()
                     assert [(candidates[d], *references[d]) for d in at] == pairs
-                    assert met.lost[k][n] == lost
+                    assert overlaps.lost[k][n] == lost
 
 
 SPECS = [
@@ -87,9 +87,9 @@ def test_many_videos_at_once_have_the_rows_of_each_alone(spec: str) -> None:
     for data in DATA:
         ctx = made.prepare(data)
         for block in data.blocks(whole=True):
-            laid = made.lay(block)
-            many = made.many(laid, ctx)
-            for n, (ref, pred) in enumerate(laid):
+            paired = made.pair_up(block)
+            many = made.many(paired, ctx)
+            for n, (ref, pred) in enumerate(paired):
                 row = oracles.row(made, ref, pred, ctx)
                 assert row.keys() == many.keys()
                 close = 1e-12 if "CIDEr" in spec else 0.0
@@ -101,8 +101,8 @@ def test_metrics_with_the_same_rules_share_what_is_laid_out() -> None:
     one, same, other = metric("SODA_c"), metric("DVC_METEOR"), metric("SODA_c(order=file)")
     (block,) = data.blocks(whole=True)
     assert isinstance(one, StoryMetric) and isinstance(same, StoryMetric) and isinstance(other, StoryMetric)
-    assert one.lay(block) is same.lay(block) is not other.lay(block)
-    assert one.grid(one.lay(block)) is same.grid(same.lay(block))
+    assert one.pair_up(block) is same.pair_up(block) is not other.pair_up(block)
+    assert one.grid(one.pair_up(block)) is same.grid(same.pair_up(block))
     assert next(data.blocks(whole=True)) is block
 
 

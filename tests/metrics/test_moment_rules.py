@@ -138,9 +138,12 @@ def test_a_length_is_averaged_over_the_queries_that_have_it():
     ]
     made = metric("MR_mAP")
     rows = made.rows(block(short, middle), None)
-    assert np.isnan(made.alone(rows.take([0]), "middle")) and made.alone(rows.take([1]), "middle") == 0
-    assert made.sums(rows).tolist() == [[1, 1], [0, 1]] and made.telling(rows, "short").tolist() == [[1, 1], [0, 0]]
-    assert metric("VR").telling(metric("VR").rows(block(short), None), "r1").tolist() == [[1, 1]]
+    assert np.isnan(made.unit_value(rows.take([0]), "middle")) and made.unit_value(rows.take([1]), "middle") == 0
+    assert made.sums(rows).tolist() == [[1, 1], [0, 1]] and made.influencing_columns(rows, "short").tolist() == [
+        [1, 1],
+        [0, 0],
+    ]
+    assert metric("VR").influencing_columns(metric("VR").rows(block(short), None), "r1").tolist() == [[1, 1]]
 
 
 def test_an_empty_list_is_not_a_missing_one():

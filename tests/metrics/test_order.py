@@ -76,7 +76,7 @@ DRAWN = {
 TRIED = [
     name
     for name in room.names()
-    if name not in {*ORDERED, *UNTRIED} and not any(m.asks for m in benchmarks.protocol(name).metrics)
+    if name not in {*ORDERED, *UNTRIED} and not any(m.uses_llm for m in benchmarks.protocol(name).metrics)
 ]
 
 

@@ -1,8 +1,8 @@
 """Which metrics may say "a copy of the references scores 1", in both directions, and that no file's order matters.
 
-A copy has the events, captions, windows or boxes of the references, shuffled. Where `below_one` is empty the primary
-number must be 1 for every copy made here, with ties, overlaps, duplicates and shuffled files; where it is not, `LESS`
-has a copy that scores something else. References are sound: stretches of time, captions with a word.
+A copy has the events, captions, windows or boxes of the references, shuffled. Where `perfect_score` is empty the
+primary number must be 1 for every copy made here, with ties, overlaps, duplicates and shuffled files; where it is not,
+`LESS` has a copy that scores something else. References are sound: stretches of time, captions with a word.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tests.toys import corpus
 
 WINDOWED = {"GroundedChoice"}  # options with windows beside them: tests/benchmarks/test_etbench.py
 # what a judge says is its own
-EVERY = {cls.name: cls for cls in metrics.room.all() if not cls().asks and cls.name not in WINDOWED}
+EVERY = {cls.name: cls for cls in metrics.room.all() if not cls().uses_llm and cls.name not in WINDOWED}
 # in no table by itself: where it is tried
 ASKED_FOR = {
     "KnownItem": "moments",
     **dict.fromkeys(("OneToMany", "AllWindows", "Seconds", "Pointing", "RTLoc"), "grounding"),
 }
-CLAIMS = {name: cls for name, cls in EVERY.items() if not cls.below_one}
+CLAIMS = {name: cls for name, cls in EVERY.items() if not cls.perfect_score}
 NEAR = 1e-8  # BLEU adds 1e-9 to every count
 WORDS = (
     "a",

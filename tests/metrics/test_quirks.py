@@ -9,7 +9,7 @@ from fabula import text
 from fabula.core.nouns import Corpus
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
-from fabula.metrics.stories._families.meetings import letters
+from fabula.metrics.stories._families.overlap_pairs import letters
 from fabula.text import bleu, cider, meteor
 from tests.metrics import oracles
 from tests.toys import Share, corpus, fold, one, rows, share, story  # noqa: F401  (a fixture)

@@ -59,13 +59,25 @@ def test_no_pairs():
     assert len(grid) == 0 and grid.iou().shape == (0,) and grid.sum(np.zeros(0), np.zeros(0, bool)).shape == (0,)
 
 
+def score_pair(captions, g, p):
+    """By the scorer itself. [G, P]"""
+    if not (len(g) and len(p)):
+        return np.zeros((len(g), len(p)))
+    if captions.roles == "gold-as-hypothesis":
+        scores = captions.scorer.pairs(g.captions, p.captions)
+    else:
+        scores = captions.scorer.pairs(p.captions, g.captions).T
+    return scores[:, sorted(range(len(p)), key=str)] if captions.sorted_columns else scores
+
+
 @pytest.mark.parametrize("sorted_columns", [False, True])
 @pytest.mark.parametrize("roles", ["prediction-as-hypothesis", "gold-as-hypothesis"])
 @pytest.mark.parametrize("scorer", ["exact", "meteor"])
 def test_caption_scores_are_those_of_the_matrices(pairs, scorer, roles, sorted_columns):
     grid = Grid.of(pairs)
     captions = Captions(scorer, roles, "none", False, sorted_columns)
-    whole = np.array(joined(captions.matrix(g, p) for g, p in pairs))
+    whole = np.array(joined(score_pair(captions, g, p) for g, p in pairs))
+    assert whole.tolist() == joined(captions.matrix(g, p) for g, p in pairs)
     assert captions.scores(grid, np.ones(len(grid.pair), bool)).tolist() == whole.tolist()
     wanted = np.random.default_rng(7).random(len(grid.pair)) > 0.5
     some = captions.scores(grid, wanted)

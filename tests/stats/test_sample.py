@@ -52,7 +52,7 @@ STORIES = [
     for cls in room.all()
     if issubclass(cls, StoryMetric) and set(cls.tasks) & {"dense", "procedure"}
     for m in [cls(**{k: v for k, v in {"text": "exact", "tok": "none"}.items() if k in cls.defaults()})]
-    if "METEOR" not in m.name and not m.asks
+    if "METEOR" not in m.name and not m.uses_llm
 ] + [metric("PRF(f1=means)"), metric("PRF(f1=levels)@0.3/0.7"), metric("SODA_d(missing=drop)")]
 
 
@@ -68,7 +68,7 @@ def test_the_fast_path_is_the_fold_of_stories(made):
 
 
 CAPTIONS = [m for m in (cls() for cls in room.all() if cls.reads == "captions") if "spice" not in m.name.lower()]
-CAPTIONS = [m for m in CAPTIONS if not m.asks]
+CAPTIONS = [m for m in CAPTIONS if not m.uses_llm]
 
 
 @pytest.mark.parametrize("made", [*CAPTIONS, metric("METEOR(agg=mean)")], ids=str)

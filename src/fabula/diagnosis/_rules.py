@@ -136,7 +136,7 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     if are_same(here, there):
         return []
     units = group_keys(here.keys), group_keys(there.keys)
-    tell = a.telling(here, number), b.telling(there, number)
+    tell = a.influencing_columns(here, number), b.influencing_columns(there, number)
     differing = find_differing((here, there), units, tell)
     places = [np.array([of.place.get(unit, -1) for unit in differing], np.int64) for of in units]  # [D] each
     x, y = alone(a, here, number, units[0], places[0]), alone(b, there, number, units[1], places[1])
@@ -155,7 +155,7 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
 def alone(metric: Metric, rows: Rows, number: str, units: Units, places: Index) -> Numbers:
     """The units' own numbers; NaN for one that is not there (−1). [D]"""
     found = np.full(len(places), nan)
-    found[places >= 0] = metric.each_alone(rows, number, units, places[places >= 0])
+    found[places >= 0] = metric.each_unit_value(rows, number, units, places[places >= 0])
     return found
 
 

@@ -44,7 +44,7 @@ from fabula.evaluate import stories
 from fabula.evaluate.base import Readable, Request
 from fabula.evaluate.options import ScoreOptions
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories, compare, tell
+from fabula.metrics.stories import Stories, compare, sort_story
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
 from fabula.pair.strips import MANY, portions
@@ -282,7 +282,7 @@ def join_sets(tables: Sequence[Rows]) -> Rows:
 def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:
     """The prediction of a video; none where the metric leaves such videos out."""
     if video in pred:
-        return tell(pred[video], metric.param("order", "time"), predicted=True)
+        return sort_story(pred[video], metric.param("order", "time"), predicted=True)
     return Story(video) if metric.param("missing", "zero") == "zero" else None
 
 

@@ -186,7 +186,7 @@ def hold_seats(
             if heard.missing < len(pairs):
                 yield score_judge(request, task, judge, Seat("", record, model, judge.name, judge.prompt, None), heard)
         for protocol in every_protocol(notes):
-            if applies(protocol, task) and any(metric.asks for metric in protocol.metrics):
+            if applies(protocol, task) and any(metric.uses_llm for metric in protocol.metrics):
                 seat = score_protocol(request, task, protocol, record, model)
                 if seat is not None:
                     yield seat
@@ -216,7 +216,7 @@ def score_judge(request: Request, task: str, judge: Judge, seat: Seat, heard: He
 
 def score_protocol(request: Request, task: str, protocol: Protocol, record: Path, model: str) -> Seat | None:
     """None where the record holds nothing of it."""
-    asking_ones = [metric for metric in protocol.metrics if metric.asks]
+    asking_ones = [metric for metric in protocol.metrics if metric.uses_llm]
     own = replace(request, protocol=protocol, metrics=asking_ones, memory=None)
     seat = Seat(f"{protocol.name}@{model} ({record.name})", record, model, protocol.name, "", None)
     with current().count() as spent:

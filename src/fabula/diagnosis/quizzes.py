@@ -112,7 +112,7 @@ def stress_answers(
     cells: dict[str, dict[str, Cell | None]] = {}
     for k, metric in enumerate(wanted):
         progress("stress", k, len(wanted))
-        own = replace(metric, judge="fabula") if metric.asks else metric  # type: ignore[call-arg]
+        own = replace(metric, judge="fabula") if metric.uses_llm else metric  # type: ignore[call-arg]
         answered = [answer_rightly(own, r) for r in responses if own.can_read(replace(r, answer="-"))]
         if not answered:
             raise InputError(f"{metric.name} finds nothing in this file that an answer could be held against")

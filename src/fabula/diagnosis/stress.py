@@ -163,7 +163,7 @@ def tell_cells(cells: Mapping[str, Mapping[str, Cell | None]], units: str) -> tu
 
 def judged_by(metric: Metric) -> dict[str, str]:
     """The model that a metric asks, for its signature."""
-    if not metric.asks:
+    if not metric.uses_llm:
         return {}
     from fabula.evaluate.judged import model_of
 

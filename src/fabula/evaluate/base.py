@@ -113,7 +113,7 @@ def measure(
     request: Request, task: str, chosen: Sequence[Metric], rows_of: Callable[[Metric], Rows], tally: Tally
 ) -> Result:
     """Each metric's rows, folded and signed; where one asks a judge, within a session of its own or of the caller."""
-    if any(metric.asks for metric in chosen):
+    if any(metric.uses_llm for metric in chosen):
         from fabula.evaluate.judged import judged
 
         with judged(request.options, chosen, request.progress):
@@ -140,7 +140,7 @@ def measure_all(
         if not len(table) and request.means_all and len(chosen) > 1:
             tally.notes.add(f"{name} is left out: missing=drop leaves it nothing to score")
             continue
-        if metric.asks:
+        if metric.uses_llm:
             from fabula.evaluate.judged import sign_judge
 
             table, told = sign_judge(metric, name, table, memory.spent[key], request.options, tally)
@@ -148,7 +148,7 @@ def measure_all(
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
         run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own, **told}
-        if not metric.asks and (crowded := note_crowded(table, name, request.options.strict, tally)):
+        if not metric.uses_llm and (crowded := note_crowded(table, name, request.options.strict, tally)):
             run_facts["crowded=zero"] = crowded
         run_facts["fabula"] = __version__
         signature, short = metric.signature(run_facts), metric.short_signature(run_facts)
@@ -167,7 +167,7 @@ def measure_all(
 
 def count_spent(metric: Metric, rows_of: Callable[[Metric], Rows], memory: Memory) -> Rows:
     """A metric's rows; what it asked a judge for them is kept beside them."""
-    if not metric.asks:
+    if not metric.uses_llm:
         return rows_of(metric)
     from fabula.llm.session import current
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
     """Refuse flags of a judge that nobody asks."""
-    if options.heeded_by_judges and not any(metric.asks for metric in some):
+    if options.heeded_by_judges and not any(metric.uses_llm for metric in some):
         told = ", ".join(options.heeded_by_judges)
         raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
 
@@ -41,7 +41,7 @@ def judged(options: ScoreOptions, chosen: Sequence[Metric], progress: Progress =
         yield
         return
     if not options.names_judge:
-        name = next(metric.title for metric in chosen if metric.asks)
+        name = next(metric.title for metric in chosen if metric.uses_llm)
         raise SpecError(f"{name} asks a judge; say --judge-url and --judge-model, or --judge-replay")
     with session_of(options) as session:
         session.progress = progress

@@ -45,7 +45,7 @@ def values_of(result: Result, name: str) -> tuple[str, Values] | None:
     if metric is None:
         return None
     units = group_keys(rows.keys)
-    found = metric.each_alone(rows, primary, units, np.arange(len(units)))
+    found = metric.each_unit_value(rows, primary, units, np.arange(len(units)))
     return primary, dict(zip(units.place, found.tolist(), strict=True))
 
 

@@ -58,6 +58,6 @@ def find_pairs(result: Result) -> Pairs:
     if drawn:
         name = min(drawn, key=lambda n: (*FIRST, result.metrics[n].name).index(result.metrics[n].name))
         return Pairs(name, result.metrics[name], result.pairs(name))
-    reads_meteor = any("meteor" in metric.leans_on for metric in result.metrics.values())
+    reads_meteor = any("meteor" in metric.depends_on for metric in result.metrics.values())
     metric = metrics.metric("SODA_c" if reads_meteor else "SODA_d")
     return find_pairs(replace(result, metrics={str(metric): metric}))

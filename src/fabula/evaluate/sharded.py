@@ -91,7 +91,7 @@ def run_on(run: Run, task: str | None) -> Result:
     task = task or ("dense" if facts["captioned"] else "procedure")
     sets = len(run.inputs) - 1
     chosen = choose(request, task, sets)
-    parts: list[Any] = [m for m in chosen if not (m.whole or m.asks)]  # a judge is asked from here alone
+    parts: list[Any] = [m for m in chosen if not (m.whole or m.uses_llm)]  # a judge is asked from here alone
     counts = judge(shards.survey_all(folder, n, parts, runner, request.progress), facts, notes)
     shards.score_all(folder, n, parts, runner, request.progress)
 

@@ -37,7 +37,7 @@ T = TypeVar("T")
 PACKAGE = Path(__file__).parents[1]
 
 
-class Kept(list[T]):
+class CachedList(list[T]):
     """A list with room for what is made of it, so that the metrics that come after need not make it again.
 
     What was asked for longest ago goes first.
@@ -58,7 +58,7 @@ class Kept(list[T]):
 
 def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
     """What is made of these things under this key: kept with them where they keep it."""
-    return things.once(key, make) if isinstance(things, Kept) else make()
+    return things.once(key, make) if isinstance(things, CachedList) else make()
 
 
 class Data(Protocol):
@@ -95,6 +95,7 @@ class Metric(Spec):
 
     label: ClassVar[str] = ""  # what a result calls it, where that is not its name: DVC_METEOR is METEOR in its task
     paper: ClassVar[str] = ""  # authors, venue, year
+    summary: ClassVar[str] = ""  # one line for lists, where the first line of its file is not about it alone
     reads: ClassVar[str] = ""  # the kind of data it compares, by the name of its shelf
     tasks: ClassVar[tuple[str, ...]] = ()  # which tasks show it by default
     fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports
@@ -103,7 +104,7 @@ class Metric(Spec):
     highest: ClassVar[float] = 1.0  # no number of it is above, where `scale` is 100; intervals of few units need it
     shown: ClassVar[bool] = True  # False: computed only when asked for
     draws: ClassVar[str] = ""  # what a report can draw of it: "pairs" it matched, "graphs" it compared
-    below_one: ClassVar[str] = "not claimed"  # when a copy of the references scores less than 1; "": never
+    perfect_score: ClassVar[str] = "not claimed"  # when a copy of the references scores less than 1; "": never
     rules: ClassVar[Mapping[str, str]] = {}  # "missing=drop", or "top" with {} for its value: what that does
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -161,7 +162,7 @@ class Metric(Spec):
         return not (self.whole or self.needs_statistics)
 
     @property
-    def asks(self) -> bool:
+    def uses_llm(self) -> bool:
         """True where rows take what a language model says: by its caption scorer, or by a parameter `judge`."""
         return str(self.param("text", "")).startswith("judge:") or bool(self.param("judge"))
 
@@ -253,7 +254,7 @@ class Metric(Spec):
                 return sentence.replace("{}", value)
         return f"{field} is {value}"
 
-    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+    def influencing_columns(self, rows: Rows, field: str) -> NDArray[Any]:
         """What of each row can move this number; units that agree in it are not why two tables differ. [R, k]"""
         if self.is_mean:
             return rows[field][:, None]
@@ -261,23 +262,28 @@ class Metric(Spec):
             return totals
         return np.concatenate([c.reshape(len(rows), -1) for c in rows.columns.values()], axis=1)
 
-    def alone(self, rows: Rows, field: str) -> float:
+    def unit_value(self, rows: Rows, field: str) -> float:
         """The number that the rows of one unit would give by themselves; NaN where they do not count."""
         return self.fold(rows)[field]
 
-    def each_alone(self, rows: Rows, field: str, units: Units, some: NDArray[np.int64]) -> Array:
-        """`alone` of some of the units that the rows belong to. [len(some)]"""
-        if self.is_mean and type(self).alone is Metric.alone and rows[field].ndim == 1 and rows.clusters is None:
+    def each_unit_value(self, rows: Rows, field: str, units: Units, some: NDArray[np.int64]) -> Array:
+        """`unit_value` of some of the units that the rows belong to. [len(some)]"""
+        if (
+            self.is_mean
+            and type(self).unit_value is Metric.unit_value
+            and rows[field].ndim == 1
+            and rows.clusters is None
+        ):
             found: Array = (np.bincount(units.of, rows[field], len(units)) / np.maximum(1, units.counts))[some]
             return found
-        return np.array([self.alone(rows.take(units.rows(u)), field) for u in some.tolist()])
+        return np.array([self.unit_value(rows.take(units.rows(u)), field) for u in some.tolist()])
 
     def about(self) -> Mapping[str, str]:
         """What else the signature must name: tokeniser, versions of what it leans on."""
         return {}
 
     @property
-    def leans_on(self) -> frozenset[str]:
+    def depends_on(self) -> frozenset[str]:
         """What of text/ it cannot do without, by name: whoever draws by METEOR asks whether its index is at hand."""
         return frozenset(self.about())
 

@@ -96,14 +96,14 @@ def draw_slots(result: Result, name: str, slots: Sequence[Slot]) -> None:
     @cache
     def caption_texts(corpus: int | None, video: str) -> list[str]:
         stories = result.predictions if corpus is None else result.refs[corpus]
-        return tell_captions(metric, stories[video], corpus is None) if stories else []
+        return parsed_captions(metric, stories[video], corpus is None) if stories else []
 
     pairs = [(caption_texts(None, s.video)[s.pair[1]], caption_texts(s.set, s.video)[s.pair[0]]) for s in slots]
     for slot, graphs in zip(slots, metric.graphs(pairs), strict=True):
         slot.graphs[slot.at] = [*(slot.graphs[slot.at] or []), list_tuples(graphs)]
 
 
-def tell_captions(metric: Any, story: Story, predicted: bool) -> list[str]:
+def parsed_captions(metric: Any, story: Story, predicted: bool) -> list[str]:
     """The captions of a story as the metric reads them, in the order of the page."""
-    captions = metric.tell_captions(story, predicted)
+    captions = metric.parsed_captions(story, predicted)
     return [captions[i] for i in order_events(story)[0]]

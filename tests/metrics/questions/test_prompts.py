@@ -81,4 +81,4 @@ def test_a_judge_that_nobody_knows() -> None:
         metric("AutoDQ(judge=tarsia)")
     with pytest.raises(SpecError, match="tries=0"):
         metric("AutoDQ(tries=0)")
-    assert metric("VDC(judge=fabula@some-model)").asks
+    assert metric("VDC(judge=fabula@some-model)").uses_llm

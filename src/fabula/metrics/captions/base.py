@@ -17,7 +17,7 @@ import numpy as np
 
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.metrics.base import Array, Kept, Metric, once
+from fabula.metrics.base import Array, CachedList, Metric, once
 from fabula.text import token_table
 from fabula.text.placed import Pairs
 
@@ -28,7 +28,7 @@ class Items:
 
     items: Sequence[Item]
     unit: str = "id"  # what a row is called
-    kept: dict[tuple[str, bool], Kept[Item]] = field(default_factory=dict)
+    kept: dict[tuple[str, bool], CachedList[Item]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -37,14 +37,14 @@ class Items:
         """All at once: what a caption is worth may depend on the others."""
         yield self
 
-    def tokenize(self, tok: str, ascii_only: bool) -> Kept[Item]:
+    def tokenize(self, tok: str, ascii_only: bool) -> CachedList[Item]:
         if (tok, ascii_only) not in self.kept:
             tokens = token_table([t for i in self.items for t in (i.candidate or "", *i.references)], tok, ascii_only)
             said = [None if i.candidate is None else tokens[i.candidate] for i in self.items]
             of = tokens.__getitem__
             both = zip(self.items, said, strict=True)
             told = [Item(i.id, c, tuple(map(of, i.references)), i.group) for i, c in both]
-            self.kept[tok, ascii_only] = Kept(told)
+            self.kept[tok, ascii_only] = CachedList(told)
         return self.kept[tok, ascii_only]
 
 
@@ -89,7 +89,7 @@ class CaptionMetric(Metric):
         some = block.tokenize(self.tok, self.nonascii == "blank")
         if self.missing == "zero":
             return some
-        told: Sequence[Item] = some.once("told", lambda: Kept(i for i in some if i.candidate is not None))
+        told: Sequence[Item] = some.once("told", lambda: CachedList(i for i in some if i.candidate is not None))
         return told
 
     def rows(self, block: Items, ctx: Any) -> Rows:
@@ -106,7 +106,7 @@ class CaptionMetric(Metric):
             groups.setdefault(item.group, []).append(item)
         parts = []
         for k, some in enumerate(groups.values()):
-            columns = self.tabulate(Kept(some))
+            columns = self.tabulate(CachedList(some))
             parts.append(Rows(tuple(i.id for i in some), np.full(len(some), k, dtype=np.int64), columns, unit))
         return Rows.joined(parts)
 

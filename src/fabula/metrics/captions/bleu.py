@@ -29,7 +29,7 @@ class Bleu(CaptionMetric):
     """BLEU up to n-grams of order n; a row keeps guess_1..4, correct_1..4, c and r."""
 
     paper: ClassVar[str] = "Papineni et al., ACL 2002"
-    below_one: ClassVar[str] = "no caption may have so many words as its n-grams ask for"
+    perfect_score: ClassVar[str] = "no caption may have so many words as its n-grams ask for"
     n: ClassVar[int]
     late: ClassVar[frozenset[str]] = CaptionMetric.late | {"take"}
     rules: ClassVar[Mapping[str, str]] = {
@@ -60,7 +60,7 @@ class Bleu(CaptionMetric):
 @dataclass(frozen=True, kw_only=True)
 class Bleu1(Bleu):
     name: ClassVar[str] = "BLEU_1"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     n: ClassVar[int] = 1
 
 

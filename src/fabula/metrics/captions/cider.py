@@ -24,7 +24,7 @@ from fabula.text import cider
 class Metric(CaptionMetric):
     name: ClassVar[str] = "CIDEr"
     highest: ClassVar[float] = 10.0
-    below_one: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
+    perfect_score: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
     paper: ClassVar[str] = "Vedantam et al., CVPR 2015"
     rules: ClassVar[Mapping[str, str]] = {
         "idf=corpus": "document frequencies come from all items",

@@ -29,7 +29,7 @@ from fabula.text.spice import SpiceScore
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "iSPICE"
-    below_one: ClassVar[str] = "a text without people who do something has nothing to match"
+    perfect_score: ClassVar[str] = "a text without people who do something has nothing to match"
     paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
     draws: ClassVar[str] = "graphs"

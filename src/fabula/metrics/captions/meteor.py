@@ -24,7 +24,7 @@ from fabula.text import meteor
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "METEOR"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Denkowski & Lavie, WMT 2014"
     late: ClassVar[frozenset[str]] = CaptionMetric.late | {"passing", "ties"}
     rules: ClassVar[Mapping[str, str]] = {

@@ -27,7 +27,7 @@ class Metric(CaptionMetric):
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
     fields: ClassVar[tuple[str, ...]] = ("value", "unread")
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = "where the judge does not find a caption to be its own equal"
+    perfect_score: ClassVar[str] = "where the judge does not find a caption to be its own equal"
     rules: ClassVar[Mapping[str, str]] = {"text": "captions are scored by {}"}
 
     text: str = "judge:fabula"
@@ -35,7 +35,7 @@ class Metric(CaptionMetric):
     def __post_init__(self) -> None:
         """A judge reads captions as they are written."""
         super().__post_init__()
-        if self.asks:
+        if self.uses_llm:
             object.__setattr__(self, "tok", "none")
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:

@@ -15,7 +15,7 @@ from fabula.text import rouge
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "ROUGE_L"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Lin, WS 2004"
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:

@@ -18,7 +18,7 @@ from fabula.text.spice import SpiceScore
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "SPICE"
-    below_one: ClassVar[str] = "a text without a scene graph has nothing to match"
+    perfect_score: ClassVar[str] = "a text without a scene graph has nothing to match"
     paper: ClassVar[str] = "Anderson et al., ECCV 2016"
     fields: ClassVar[tuple[str, ...]] = ("value", "precision", "recall")
     draws: ClassVar[str] = "graphs"

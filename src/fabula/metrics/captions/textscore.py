@@ -25,7 +25,7 @@ class Metric(CaptionMetric):
     name: ClassVar[str] = "TextScore"
     paper: ClassVar[str] = "Zheng et al., NeurIPS 2023"
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "refs=best": "of several references the one counts that fits best",
         "refs=mean": "the score is the mean over an item's references",
@@ -37,7 +37,7 @@ class Metric(CaptionMetric):
     def __post_init__(self) -> None:
         """A judge reads captions as they are written."""
         super().__post_init__()
-        if self.asks:
+        if self.uses_llm:
             object.__setattr__(self, "tok", "none")
 
     @property

@@ -40,7 +40,7 @@ class Metric(Base):
     tasks: ClassVar[tuple[str, ...]] = ("identity",)
     fields: ClassVar[tuple[str, ...]] = ("instance", "same", "different", "class")
     primary: ClassVar[str] = "class"
-    below_one: ClassVar[str] = "Class is 0 where nobody is named twice, or only one person is"
+    perfect_score: ClassVar[str] = "Class is 0 where nobody is named twice, or only one person is"
     rules: ClassVar[Mapping[str, str]] = {
         "labels=clean": "an id is read without brackets, quotes and blanks",
         "labels=exact": "an id is the text between two commas as it stands, so that '[1' and ' 1]' are two people",

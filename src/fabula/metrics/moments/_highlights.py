@@ -66,7 +66,7 @@ class Highlights(MomentMetric):
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "saliency"
     fields: ClassVar[tuple[str, ...]] = tuple(LEVELS)
     primary: ClassVar[str] = "verygood"
-    below_one: ClassVar[str] = "annotators disagree, or mark nothing so highly"
+    perfect_score: ClassVar[str] = "annotators disagree, or mark nothing so highly"
 
     clip: float = 2.0  # seconds
 

@@ -62,7 +62,7 @@ class Ranked(MomentMetric):
 class MomentRecall(Ranked):
     """A recall at k and τ."""
 
-    below_one: ClassVar[str] = "from four windows on two must be overlapped, and they may share nothing"
+    perfect_score: ClassVar[str] = "from four windows on two must be overlapped, and they may share nothing"
     fields: ClassVar[tuple[str, ...]] = tuple(f"r{k}@{t}" for t in (0.5, 0.7) for k in (1, 5, 10, 100))
     primary: ClassVar[str] = "r1@0.5"
     rules: ClassVar[Mapping[str, str]] = {

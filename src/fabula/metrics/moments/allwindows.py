@@ -28,7 +28,7 @@ PARTS = ("precision", "recall", "f1")
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentMetric):
     name: ClassVar[str] = "AllWindows"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"

@@ -271,11 +271,11 @@ class MomentMetric(Metric):
         weight = rows.columns.get(self.weight(self.primary))
         return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
 
-    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+    def influencing_columns(self, rows: Rows, field: str) -> NDArray[Any]:
         weight = rows.columns.get(self.weight(field))
         return np.stack([rows[field], np.ones(len(rows)) if weight is None else weight], axis=1)
 
-    def alone(self, rows: Rows, field: str) -> float:
+    def unit_value(self, rows: Rows, field: str) -> float:
         weight = rows.columns.get(self.weight(field))
         return self.fold(rows)[field] if weight is None or weight.any() else float("nan")
 

@@ -24,7 +24,7 @@ from fabula.pair.tiou import hull_iou, single_iou
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentMetric):
     name: ClassVar[str] = "Grounding"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Gao et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("grounding",)
     answers: ClassVar[str] = "SVMR"

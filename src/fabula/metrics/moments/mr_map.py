@@ -40,7 +40,7 @@ from fabula.pair.tiou import area_iou
 @dataclass(frozen=True, kw_only=True)
 class Metric(ByLength):
     name: ClassVar[str] = "MR_mAP"
-    below_one: ClassVar[str] = "only 10 windows of a query count, and it may have more"
+    perfect_score: ClassVar[str] = "only 10 windows of a query count, and it may have more"
     fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
     primary: ClassVar[str] = "map"
     late: ClassVar[frozenset[str]] = ByLength.late | {"undefined"}

@@ -26,7 +26,7 @@ from fabula.pair.tiou import shared
 @dataclass(frozen=True, kw_only=True)
 class Metric(ByLength):
     name: ClassVar[str] = "MR_R1"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     fields: ClassVar[tuple[str, ...]] = (
         *(f"r1@{t:g}" for t in THRESHOLDS),
         *(f"{b}-r1@{t}" for b in BUCKETS for t in (0.5, 0.7)),

@@ -33,7 +33,7 @@ class Metric(Ranked):
     paper: ClassVar[str] = "Liang et al., TVR-Ranking, 2024"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "VCMR"
-    below_one: ClassVar[str] = "references may have grades, and a ranking of them another order"
+    perfect_score: ClassVar[str] = "references may have grades, and a ranking of them another order"
     fields: ClassVar[tuple[str, ...]] = tuple(f"ndcg{k}@{t}" for t in (0.3, 0.5, 0.7) for k in (10, 20, 40))
     primary: ClassVar[str] = "ndcg10@0.5"
     rules: ClassVar[Mapping[str, str]] = {

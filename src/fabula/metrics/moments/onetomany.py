@@ -29,7 +29,7 @@ from fabula.pair.tiou import area_iou
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentMetric):
     name: ClassVar[str] = "OneToMany"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "OMTG-Bench, 2025"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"

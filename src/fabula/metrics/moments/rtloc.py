@@ -23,7 +23,7 @@ from fabula.pair.tiou import forward, overlap
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentMetric):
     name: ClassVar[str] = "RTLoc"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"

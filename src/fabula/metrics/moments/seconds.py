@@ -25,7 +25,7 @@ LONGEST = 1000  # seconds of the published program's map
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentMetric):
     name: ClassVar[str] = "Seconds"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"

@@ -19,7 +19,7 @@ from fabula.metrics.moments.base import Block, Columns, first_place, places
 @dataclass(frozen=True, kw_only=True)
 class Metric(Ranked):
     name: ClassVar[str] = "VR"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     answers: ClassVar[str] = "VR"
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "videos"
     fields: ClassVar[tuple[str, ...]] = ("r1", "r5", "r10", "r100")

@@ -66,7 +66,7 @@ class Nearest(QuestionMetric):
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
     shown: ClassVar[bool] = False  # where it is asked for
     needs: ClassVar[str] = "gold"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "find=bracketed": "the first (X) is read, else the first letter of the answer, so that 'A dog runs' is A",
         "find=first": "the first letter of the answer is read, so that 'A dog runs' is A",

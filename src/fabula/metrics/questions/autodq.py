@@ -51,7 +51,7 @@ class Metric(QuestionMetric):
     needs: ClassVar[str] = "references"
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1", "mean_f1")
     primary: ClassVar[str] = "f1"
-    below_one: ClassVar[str] = "a judge decides, who may find an event in a text and deny that the text entails it"
+    perfect_score: ClassVar[str] = "a judge decides, who may find an event in a text and deny that the text entails it"
     rules: ClassVar[Mapping[str, str]] = {
         "judge": "a language model lists events and says what is entailed, asked in the words of {}",
         "read=fabula": "the last JSON object of an answer is read, whatever stands around it",

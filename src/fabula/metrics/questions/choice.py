@@ -28,7 +28,7 @@ class Metric(QuestionMetric):
     needs: ClassVar[str] = "gold"
     fields: ClassVar[tuple[str, ...]] = ("accuracy", "unread")
     primary: ClassVar[str] = "accuracy"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "read=option": "an option is read where a letter cannot be a word, or where its text alone is said",
         "read=plm": "an answer is right where its first word is a part of the label '(a)' or holds it, so that '(' is",

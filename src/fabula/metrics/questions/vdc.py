@@ -35,7 +35,7 @@ class Metric(QuestionMetric):
     fields: ClassVar[tuple[str, ...]] = ("accuracy", "score")
     primary: ClassVar[str] = "accuracy"
     scale: ClassVar[float] = 1.0  # the score lies between 0 and 5
-    below_one: ClassVar[str] = "a judge decides, who may not find in a caption what it says"
+    perfect_score: ClassVar[str] = "a judge decides, who may not find in a caption what it says"
     rules: ClassVar[Mapping[str, str]] = {
         "judge": "a language model answers from the caption and compares answers, asked in the words of {}",
         "read=fabula": "the last JSON object of an answer is read, whatever stands around it",

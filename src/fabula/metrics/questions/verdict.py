@@ -30,7 +30,7 @@ class Metric(QuestionMetric):
     fields: ClassVar[tuple[str, ...]] = ("accuracy", "loose")
     primary: ClassVar[str] = "accuracy"
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = "where the judge does not find the right answer to be right"
+    perfect_score: ClassVar[str] = "where the judge does not find the right answer to be right"
     rules: ClassVar[Mapping[str, str]] = {
         "judge=fabula": "a judge of ours says whether an answer is right",
         "judge": "whether an answer is right is asked and read as {} does",

@@ -82,7 +82,7 @@ class RegionMetric(Metric):
     """
 
     reads: ClassVar[str] = "regions"
-    below_one: ClassVar[str] = "references that overlap by 0.7 are merged, and copies of both are one too many"
+    perfect_score: ClassVar[str] = "references that overlap by 0.7 are merged, and copies of both are one too many"
     tasks: ClassVar[tuple[str, ...]] = ("regions",)
     rules: ClassVar[Mapping[str, str]] = {
         "merge": "reference boxes that overlap by {} are one",

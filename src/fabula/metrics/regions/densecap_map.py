@@ -99,7 +99,7 @@ class Metric(RegionMetric):
             "detmap": mean([ap for (_, s), ap in found.items() if s is None]),
         }
 
-    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+    def influencing_columns(self, rows: Rows, field: str) -> NDArray[Any]:
         """How many references, and which thresholds each detection passes: AP asks for no more."""
         ious = np.sort(self.ious)
         place = np.searchsorted(ious, rows["iou"], side="right")

@@ -13,7 +13,7 @@ from fabula.core.means import add_up, f1, f1_of, mean
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Values
-from fabula.metrics.stories.base import Pair, StoryMetric, find_runs, shapes_of
+from fabula.metrics.stories.base import Pair, StoryMetric, find_runs
 from fabula.pair.grid import Grid, Mask
 
 Hits = Callable[[float], Mask]  # level → [C]
@@ -25,7 +25,7 @@ class Covered(StoryMetric):
 
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "top=none": "all predictions count",
         "top": "only the first {} predictions of a video count",
@@ -51,7 +51,7 @@ class Covered(StoryMetric):
     def hits(self, grid: Grid) -> Hits: ...
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
-        G, P = shapes_of(pairs)
+        G, P = self.sizes(pairs)
         references: dict[float, list[Mask]] = {level: [] for level in self.levels()}  # which are near
         predictions = {level: np.zeros(int(P.sum()), bool) for level in self.levels()}
         for grid in self.tiles(pairs):

@@ -24,7 +24,7 @@ from fabula.core.nouns import once
 from fabula.core.rows import CROWDED
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
 from fabula.metrics.base import Array
-from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned, shapes_of
+from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned
 from fabula.pair.captions import Captions, Counts, Roles
 from fabula.pair.grid import Cells, Grid, Index, Mask
 from fabula.pair.strips import is_large, part, strips
@@ -42,7 +42,7 @@ class Soda(StoryMetric):
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
     draws: ClassVar[str] = "pairs"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnosis/factors.py
     reads_cells: ClassVar[bool] = False  # True where captions decide the matching: they are scored for every cell
 
@@ -60,7 +60,7 @@ class Soda(StoryMetric):
 
     def prf(self, pairs: Sequence[Pair], S: Array) -> dict[str, Array]:
         """[N] each"""
-        G, P = shapes_of(pairs)
+        G, P = self.sizes(pairs)
         precision = np.divide(S, P, out=np.zeros(len(S)), where=P > 0)
         recall = np.divide(S, G, out=np.zeros(len(S)), where=P > 0)
         f1 = f1_of(precision, recall)
@@ -229,7 +229,7 @@ class CaptionSoda(Soda):
     def __post_init__(self) -> None:
         """A judge reads captions as they are written."""
         super().__post_init__()
-        if self.asks:
+        if self.uses_llm:
             object.__setattr__(self, "tok", "none")
 
     def captions(self) -> Captions:
@@ -245,7 +245,7 @@ class CaptionSoda(Soda):
         return self.captions().about()
 
     @property
-    def leans_on(self) -> frozenset[str]:
+    def depends_on(self) -> frozenset[str]:
         """By name alone: an encoder that is not here can still be cited."""
         return frozenset([self.captions().scorer.name])
 

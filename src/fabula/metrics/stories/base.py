@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
+from fabula.core.event_order import Order, pool_stories, sort_events
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus, Story, join_words
 from fabula.core.rows import Rows
-from fabula.core.telling import Order, lay_together, tell_stories
-from fabula.metrics.base import Array, Data, Kept, Metric, Row, once
+from fabula.metrics.base import Array, CachedList, Data, Metric, Row, once
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import Matrix, Spans, forward, overlap
@@ -52,12 +52,12 @@ def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[
     if size <= (cells or strips.CELLS):
         return [pairs] if pairs else []
     found: list[Sequence[Pair]] = once(
-        pairs, ("portions", cells), lambda: list(map(Kept, strips.portions(pairs, cells)))
+        pairs, ("portions", cells), lambda: list(map(CachedList, strips.portions(pairs, cells)))
     )
     return found
 
 
-class Laid(Kept[Pair]):
+class PairedStories(CachedList[Pair]):
     """The stories of a block that are compared, pair by pair, and whose each pair is."""
 
     def __init__(self, pairs: Iterable[Pair], videos: Iterable[str], refset: Sequence[int] | NDArray[np.int64]) -> None:
@@ -94,13 +94,13 @@ class Stories:
         if whole in self.made:
             yield from self.made[whole]
             return
-        videos, kept = self.videos, list[Kept[Video]]()
+        videos, kept = self.videos, list[CachedList[Video]]()
         few, room = self.cells <= KEPT, max(4, min(12, RULES // max(1, self.cells)))
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
             told: Iterator[Video] = ((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
-            block = Kept(told, room)
+            block = CachedList(told, room)
             if few:
                 kept.append(block)
             yield block
@@ -137,13 +137,13 @@ class Stories:
         yield from (story for video, story in self.preds.items() if video in known)
 
 
-class Last(threading.local):
+class LastComparison(threading.local):
     """The stories that this thread compared last, and all that was made of them."""
 
     data: Stories | None = None
 
 
-last = Last()
+last_comparison = LastComparison()
 
 
 def compare(refs: Sequence[Corpus], preds: Corpus) -> Stories:
@@ -153,9 +153,9 @@ def compare(refs: Sequence[Corpus], preds: Corpus) -> Stories:
     only one of ordinary size.
     """
     data = Stories(refs, preds)
-    if last.data is not None and are_same(data, last.data):
-        return last.data
-    last.data = data if data.cells <= RULES else None
+    if last_comparison.data is not None and are_same(data, last_comparison.data):
+        return last_comparison.data
+    last_comparison.data = data if data.cells <= RULES else None
     return data
 
 
@@ -187,7 +187,7 @@ class StoryMetric(Metric):
     rules: ClassVar[Mapping[str, str]] = {
         "refs=mean": "each reference set counts on its own and the sets are averaged",
         "refs=best": "only the reference set that serves the prediction best counts",
-        "refs=merged": "the events of all reference sets are laid together",
+        "refs=merged": "the events of all reference sets are paired together",
         "refs=single": "one reference set is taken",
         "missing=zero": "a reference video without predictions counts as 0",
         "missing=drop": "reference videos without predictions are left out",
@@ -250,6 +250,13 @@ class StoryMetric(Metric):
         else:
             yield self.grid(pairs)
 
+    def sizes(self, pairs: Sequence[Pair]) -> tuple[Array, Array]:
+        """How many references and how many predictions each pair of stories has. [N], [N]"""
+        large = strips.is_large(*pairs[0])
+        shapes = np.array([[len(ref), len(pred)] for ref, pred in pairs]) if large else self.grid(pairs).shapes
+        G, P = shapes.T.astype(np.float64)
+        return G, P
+
     def ious(self, grid: Grid) -> Cells:
         """`iou` of all pairs of stories. [C]"""
         return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
@@ -273,19 +280,19 @@ class StoryMetric(Metric):
         return found if len(found) or self.missing != "empty" else replace(self, missing="zero").table(data, progress)
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
-        laid = self.lay(block)
-        if not laid:
+        paired = self.pair_up(block)
+        if not paired:
             return Rows.of([])
-        rows = Rows(laid.videos, laid.refset, self.tabulate(laid, ctx))
+        rows = Rows(paired.videos, paired.refset, self.tabulate(paired, ctx))
         return self.best_rows(rows) if self.refs == "best" else rows
 
-    def lay(self, block: Sequence[Video]) -> Laid:
+    def pair_up(self, block: Sequence[Video]) -> PairedStories:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
-        rules = ("laid", self.keeps_events, self.refs == "merged", self.missing, self.order, self.param("top"))
-        made: Laid = once(block, rules, lambda: self.lay_stories(block))
+        rules = ("paired", self.keeps_events, self.refs == "merged", self.missing, self.order, self.param("top"))
+        made: PairedStories = once(block, rules, lambda: self.pair_stories(block))
         return made
 
-    def lay_stories(self, block: Sequence[Video]) -> Laid:
+    def pair_stories(self, block: Sequence[Video]) -> PairedStories:
         """The stories of each video that are compared under the rules above, by set; none where it does not count."""
         top = self.param("top")
         videos, refset, golds, guesses = list[str](), list[int](), list[list[Story]](), list[int]()
@@ -304,11 +311,11 @@ class StoryMetric(Metric):
             preds.append(take_first(pred, top))
         order: Order = "file" if self.order == "predictions" else self.order
         if self.refs == "merged":
-            told = lay_together(videos, golds, order, self.keeps_events)
+            told = pool_stories(videos, golds, order, self.keeps_events)
         else:
-            told = tell_stories([story for (story,) in golds], order, self.keeps_events)
-        preds = tell_stories(preds, "start" if self.order == "predictions" else self.order, self.keeps_events)
-        return Laid(zip(told, (preds[k] for k in guesses), strict=True), videos, refset)
+            told = sort_events([story for (story,) in golds], order, self.keeps_events)
+        preds = sort_events(preds, "start" if self.order == "predictions" else self.order, self.keeps_events)
+        return PairedStories(zip(told, (preds[k] for k in guesses), strict=True), videos, refset)
 
     def best_rows(self, rows: Rows) -> Rows:
         """Of each video the row of the reference set that serves the prediction best; the first on ties."""
@@ -323,9 +330,9 @@ class StoryMetric(Metric):
         data, found = compare(refs, preds), dict[str, list[list[Match]]]()
         ctx = self.prepare(data)
         for block in data.blocks(self.whole):
-            laid = self.lay(block)
+            paired = self.pair_up(block)
             matches: dict[str, dict[int, list[Match]]] = {}
-            for video, k, some in zip(laid.videos, laid.refset.tolist(), self.matches(laid, ctx), strict=True):
+            for video, k, some in zip(paired.videos, paired.refset.tolist(), self.matches(paired, ctx), strict=True):
                 matches.setdefault(video, {})[k] = some
             for video, stories, pred in block:
                 found[video] = self.place_matches(matches.get(video, {}), stories, pred)
@@ -334,11 +341,11 @@ class StoryMetric(Metric):
     def place_matches(
         self, matches: Mapping[int, list[Match]], refs: Sequence[Story | None], pred: Story | None
     ) -> list[list[Match]]:
-        """Matches between the stories of `lay_stories` as matches between those that it made them of, set by set."""
+        """Matches between the stories of `pair_stories` as matches between those that it made them of, set by set."""
         placed: list[list[Match]] = [[] for _ in refs]
         if pred is None:
             return placed
-        columns = told_order(pred, self.order, predicted=True)
+        columns = event_order(pred, self.order, predicted=True)
         for k, found in matches.items():
             rows = self.place_references(refs, k)
             for match in found:
@@ -347,16 +354,16 @@ class StoryMetric(Metric):
         return placed
 
     def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
-        """(set, place in it) of every event of the reference story that `lay_stories` makes for set k."""
+        """(set, place in it) of every event of the reference story that `pair_stories` makes for set k."""
         if self.refs != "merged" and (ref := refs[k]) is not None:
-            return [(k, g) for g in told_order(ref, self.order)]
+            return [(k, g) for g in event_order(ref, self.order)]
         sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None]
         places = [(i, g) for i, ref in sets for g in range(len(ref))]
-        laid = Story("", tuple(event for _, ref in sets for event in ref.events))
-        return [places[n] for n in told_order(laid, self.order)]
+        paired = Story("", tuple(event for _, ref in sets for event in ref.events))
+        return [places[n] for n in event_order(paired, self.order)]
 
 
-def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[int]:
+def event_order(story: Story, order: str, predicted: bool = False) -> Sequence[int]:
     """Where each event stands in the file, once they are in the order that a metric reads them in."""
     if order == "time":
         return story.order
@@ -365,7 +372,7 @@ def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[in
     return range(len(story))
 
 
-def tell(story: Story, order: str, predicted: bool = False) -> Story:
+def sort_story(story: Story, order: str, predicted: bool = False) -> Story:
     """The story in the order that a metric reads it in."""
     if order == "time":
         return story.in_order()
@@ -394,12 +401,6 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
 def take_first(pred: Story, top: int | None) -> Story:
     """The first N predictions of the file."""
     return pred if top is None or top >= len(pred) else strips.part(pred, 0, top)
-
-
-def shapes_of(pairs: Sequence[Pair]) -> tuple[Array, Array]:
-    """How many references and how many predictions each pair of stories has. [N], [N]"""
-    G, P = (np.array([len(pair[side]) for pair in pairs], np.float64) for side in (0, 1))
-    return G, P
 
 
 def mean_each(values: Array, counts: Array) -> Array:

@@ -31,8 +31,8 @@ from fabula.metrics.base import Array
 from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice, of_spice, parser, version
 from fabula.metrics.captions.ispice import check_ids
 from fabula.metrics.stories._families.localised import Localised, Numbers, divide
-from fabula.metrics.stories._families.meetings import Meetings
-from fabula.metrics.stories.base import Pair, Stories, Tokens, tell, told_order
+from fabula.metrics.stories._families.overlap_pairs import OverlapPairs
+from fabula.metrics.stories.base import Pair, Stories, Tokens, event_order, sort_story
 from fabula.pair.grid import Index, Mask
 from fabula.pair.strips import is_large
 from fabula.text import bleu, cider, meteor, rouge, scorer, token_table, tokenize_all
@@ -41,16 +41,20 @@ from fabula.text.ispice import from_spice
 from fabula.text.placed import Pairs
 from fabula.text.spice import SpiceScore
 
+PAPER, AFTER = "(Krishna et al., ICCV 2017)", "(after Krishna et al., ICCV 2017)"
+PAIRS = "of the pairs that overlap by τ, mean over τ."
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalisedBleu(Localised):
     """BLEU up to n-grams of order n."""
 
+    summary: ClassVar[str] = f"BLEU of dense captions {PAPER}: DVC_BLEU_1 … 4 {PAIRS}"
     n: ClassVar[int]
     shown: ClassVar[bool] = False
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
-        return met.once("bleu", lambda: bleu.stats_pairs(met.pairs))
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+        return overlaps.once("bleu", lambda: bleu.stats_pairs(overlaps.pairs))
 
     def value(self, sums: Numbers, pairs: Index, lost: Index) -> Array:
         return divide(bleu.segments(sums)[:, self.n - 1] * pairs, pairs + lost)
@@ -89,8 +93,9 @@ class Bleu4(LocalisedBleu):
 class Cider(Localised):
     name: ClassVar[str] = "DVC_CIDEr"
     label: ClassVar[str] = "CIDEr"
+    summary: ClassVar[str] = f"CIDEr of dense captions {PAPER}: CIDEr-D {PAIRS}"
     highest: ClassVar[float] = 10.0
-    below_one: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
+    perfect_score: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
     rules: ClassVar[Mapping[str, str]] = {
         "idf=corpus": "CIDEr's document frequencies come from the whole corpus",
         "idf=video": "CIDEr's document frequencies come from one video's pairs",
@@ -126,8 +131,8 @@ class Cider(Localised):
         tokens: Tokens = ctx[0]
         return tokens
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
-        return cider.score_pairs(met.pairs, ctx[1])[:, None]
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+        return cider.score_pairs(overlaps.pairs, ctx[1])[:, None]
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         if self.idf == "video" and is_large(*pairs[0], self.portion):
@@ -137,24 +142,24 @@ class Cider(Localised):
     def count_documents(self, pairs: Sequence[Pair], ctx: Any) -> list[cider.Documents]:
         """Of the pairs of a large video, at each τ."""
         counts: list[Counter[str]] = [Counter() for _ in self.tiou]
-        for met in self.meet(pairs, ctx):
-            texts, references = met.pairs.texts, met.pairs.references
-            for count, at in zip(counts, met.at, strict=True):
+        for overlaps in self.overlapping(pairs, ctx):
+            texts, references = overlaps.pairs.texts, overlaps.pairs.references
+            for count, at in zip(counts, overlaps.at, strict=True):
                 count.update(texts[r] for r in references[at].tolist())
         return [cider.Documents((), cider.Idf.from_counts(count)) for count in counts]
 
-    def each(self, met: Meetings, ctx: Any) -> list[Numbers]:
+    def each(self, overlaps: OverlapPairs, ctx: Any) -> list[Numbers]:
         if self.idf == "corpus":
-            return super().each(met, ctx)
-        pairs = met.pairs
-        some = [Pairs.of(pairs.texts, pairs.candidates[at], pairs.references[at]) for at in met.at]
+            return super().each(overlaps, ctx)
+        pairs = overlaps.pairs
+        some = [Pairs.of(pairs.texts, pairs.candidates[at], pairs.references[at]) for at in overlaps.at]
         if ctx[1]:
             of_tau = zip(some, ctx[1], strict=True)
             return [cider.score_pairs(p, idf)[:, None] if len(p.candidates) else np.zeros((0, 1)) for p, idf in of_tau]
-        sizes = [n for k in range(len(met.at)) for n in met.counts(k).tolist()]
-        every = np.concatenate(met.at)
+        sizes = [n for k in range(len(overlaps.at)) for n in overlaps.counts(k).tolist()]
+        every = np.concatenate(overlaps.at)
         found = cider.score_pair_groups(Pairs.of(pairs.texts, pairs.candidates[every], pairs.references[every]), sizes)
-        return np.split(found[:, None], np.cumsum([len(at) for at in met.at])[:-1])
+        return np.split(found[:, None], np.cumsum([len(at) for at in overlaps.at])[:-1])
 
 
 def list_events(refs: Sequence[Corpus], tokens: Tokens) -> list[tuple[str]]:
@@ -186,23 +191,23 @@ class LocalisedGraphs(Localised):
     def parse(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[SpiceScore]:
         return parser(self.spice)(candidates, references) if candidates else []
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
         """Its value, and whether it has one."""
-        values = [self.worth(score) for score in self.parse(*met.pairs.items())]
+        values = [self.worth(score) for score in self.parse(*overlaps.pairs.items())]
         return np.array([(value or 0.0, value is not None) for value in values], np.float64).reshape(-1, 2)
 
     def value(self, sums: Numbers, pairs: Index, lost: Index) -> Array:
         return np.where(sums[:, 1] > 0, divide(sums[:, 0], sums[:, 1] + lost), 0.0)
 
     def graphs(self, pairs: Sequence[tuple[str, str]]) -> list[Graphs]:
-        """What is compared of each pair of captions as `tell_captions` has them, for a picture."""
+        """What is compared of each pair of captions as `parsed_captions` has them, for a picture."""
         sides = [tokenize_all([pair[side] for pair in pairs], self.tok, self.nonascii == "blank") for side in (0, 1)]
         return [self.graphs_of(score) for score in self.parse(sides[0], [[r] for r in sides[1]])]
 
-    def tell_captions(self, story: Story, predicted: bool) -> list[str]:
+    def parsed_captions(self, story: Story, predicted: bool) -> list[str]:
         """The captions of a story with the names under which they are parsed, in the order of the file."""
-        told = self.rename_people(tell(story, self.order, predicted)).captions
-        return [caption for _, caption in sorted(zip(told_order(story, self.order, predicted), told, strict=True))]
+        told = self.rename_people(sort_story(story, self.order, predicted)).captions
+        return [caption for _, caption in sorted(zip(event_order(story, self.order, predicted), told, strict=True))]
 
     def about(self) -> Mapping[str, str]:
         return version(self.spice)
@@ -212,6 +217,7 @@ class LocalisedGraphs(Localised):
 class Ispice(LocalisedGraphs):
     name: ClassVar[str] = "DVC_iSPICE"
     label: ClassVar[str] = "iSPICE"
+    summary: ClassVar[str] = f"iSPICE of dense captions (Raajesh et al., CVPR 2024, for events): iSPICE {PAIRS}"
 
     tok: Literal["ptb", "none"] = "none"
     ids: str = "11"
@@ -245,6 +251,7 @@ class Ispice(LocalisedGraphs):
 class Meteor(Localised):
     name: ClassVar[str] = "DVC_METEOR"
     label: ClassVar[str] = "METEOR"
+    summary: ClassVar[str] = f"METEOR of dense captions {PAPER}: METEOR 1.5 {PAIRS}"
     rules: ClassVar[Mapping[str, str]] = {
         "agg=items": "METEOR averages the scores of pairs",
         "agg=corpus": "METEOR aggregates statistics instead of averaging pairs",
@@ -252,8 +259,8 @@ class Meteor(Localised):
 
     agg: Literal["items", "corpus"] = "items"
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
-        found = score_meteor(met)
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+        found = score_meteor(overlaps)
         if self.agg == "items":
             return found.scores[:, None]
         return meteor.without_perfect_chunks(found.stats.astype(np.float64)).astype(np.int64)
@@ -263,38 +270,40 @@ class Meteor(Localised):
             return super().value(sums, pairs, lost)
         return divide(meteor.scores_of(sums) * pairs, pairs + lost)
 
-    def beyond(self, met: Meetings) -> Mask:
-        return score_meteor(met).crowded > 0
+    def beyond(self, overlaps: OverlapPairs) -> Mask:
+        return score_meteor(overlaps).crowded > 0
 
     def about(self) -> Mapping[str, str]:
         return {"meteor": meteor.SCORER.version}
 
 
-def score_meteor(met: Meetings) -> meteor.Table:
+def score_meteor(overlaps: OverlapPairs) -> meteor.Table:
     """Of the distinct pairs that meet; statistics as small as they fit, for they may be kept for many rules."""
 
     def make() -> meteor.Table:
-        found = meteor.score_pairs(met.pairs)
+        found = meteor.score_pairs(overlaps.pairs)
         most = found.stats.max(initial=0.0)
         small = np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.float64
         return found._replace(stats=found.stats.astype(small))  # counts, all of them
 
-    return met.once("meteor", make)
+    return overlaps.once("meteor", make)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RougeL(Localised):
     name: ClassVar[str] = "DVC_ROUGE_L"
     label: ClassVar[str] = "ROUGE_L"
+    summary: ClassVar[str] = f"ROUGE_L of dense captions {PAPER}: ROUGE-L {PAIRS}"
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
-        return met.once("rouge", lambda: rouge.score_pairs(met.pairs))[:, None]
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+        return overlaps.once("rouge", lambda: rouge.score_pairs(overlaps.pairs))[:, None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spice(LocalisedGraphs):
     name: ClassVar[str] = "DVC_SPICE"
     label: ClassVar[str] = "SPICE"
+    summary: ClassVar[str] = f"SPICE of dense captions {AFTER}: SPICE {PAIRS}"
 
     def worth(self, score: SpiceScore) -> float:
         return score.f
@@ -306,14 +315,15 @@ class Spice(LocalisedGraphs):
 @dataclass(frozen=True, kw_only=True)
 class Text(Localised):
     name: ClassVar[str] = "DVC_Text"
+    summary: ClassVar[str] = f"Any caption scorer over dense captions {AFTER}: the mean of the pairs that overlap by τ."
     shown: ClassVar[bool] = False
     rules: ClassVar[Mapping[str, str]] = {"text": "captions are compared by {}"}
 
     text: str = "rouge"
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
         """A pair that is beyond the scorer has 0."""
-        found = scorer(self.text).pairs_many([([c], r) for c, r in zip(*met.pairs.items(), strict=True)])
+        found = scorer(self.text).pairs_many([([c], r) for c, r in zip(*overlaps.pairs.items(), strict=True)])
         return np.nan_to_num(np.array([float(cell[0, 0]) for cell in found], np.float64), nan=0.0)[:, None]
 
     def about(self) -> Mapping[str, str]:

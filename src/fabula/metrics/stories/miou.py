@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fabula.metrics.base import Array
-from fabula.metrics.stories.base import Pair, StoryMetric, mean_each, shapes_of
+from fabula.metrics.stories.base import Pair, StoryMetric, mean_each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(StoryMetric):
     name: ClassVar[str] = "mIoU"
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.ious(grid)) for grid in self.tiles(pairs)])  # [ΣG]
-        return {"value": mean_each(best, shapes_of(pairs)[0])}
+        return {"value": mean_each(best, self.sizes(pairs)[0])}

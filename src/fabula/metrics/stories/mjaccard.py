@@ -15,7 +15,7 @@ import numpy as np
 
 from fabula.core.nouns import join_spans
 from fabula.metrics.base import Array
-from fabula.metrics.stories.base import Pair, StoryMetric, mean_each, shapes_of
+from fabula.metrics.stories.base import Pair, StoryMetric, mean_each
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import endless, shared
 
@@ -23,12 +23,12 @@ from fabula.pair.tiou import endless, shared
 @dataclass(frozen=True, kw_only=True)
 class Metric(StoryMetric):
     name: ClassVar[str] = "mJaccard"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.shares(grid)) for grid in self.tiles(pairs)])  # [ΣG]
-        return {"value": mean_each(best, shapes_of(pairs)[0])}
+        return {"value": mean_each(best, self.sizes(pairs)[0])}
 
     @endless
     def shares(self, grid: Grid) -> Cells:

@@ -26,7 +26,7 @@ from fabula.metrics.base import Array, Metric, Values
 from fabula.metrics.captions import bleu, cider, ispice, meteor, rouge_l, spice
 from fabula.metrics.captions._graphs import Backend, version
 from fabula.metrics.captions.base import CaptionMetric
-from fabula.metrics.stories.base import Video, tell
+from fabula.metrics.stories.base import Video, sort_story
 from fabula.text.identity import as_text
 
 
@@ -65,7 +65,7 @@ class Paragraph(Metric):
         return " ".join(re.sub("[^a-zA-Z]", " ", ". ".join(self.sentences(story))).lower().split())
 
     def sentences(self, story: Story) -> list[str]:
-        return tell(story, self.order).captions
+        return sort_story(story, self.order).captions
 
     def items(self, block: Sequence[Video]) -> list[Item]:
         """One paragraph a video."""
@@ -85,8 +85,8 @@ class Paragraph(Metric):
         return Rows(tuple(item.id for item in items), refset, self.reader().tabulate(items))
 
     @property
-    def leans_on(self) -> frozenset[str]:
-        return self.reader().leans_on
+    def depends_on(self) -> frozenset[str]:
+        return self.reader().depends_on
 
     @property
     def is_mean(self) -> bool:
@@ -105,7 +105,7 @@ class Paragraph(Metric):
 @dataclass(frozen=True, kw_only=True)
 class Meteor(Paragraph):
     name: ClassVar[str] = "Para_METEOR"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
         return meteor.Metric(tok="none", ties="words" if self.order == "time" else "file")
@@ -115,7 +115,7 @@ class Meteor(Paragraph):
 class Cider(Paragraph):
     name: ClassVar[str] = "Para_CIDEr"
     highest: ClassVar[float] = cider.Metric.highest
-    below_one: ClassVar[str] = cider.Metric.below_one
+    perfect_score: ClassVar[str] = cider.Metric.perfect_score
 
     @property
     def whole(self) -> bool:
@@ -128,7 +128,7 @@ class Cider(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class RougeL(Paragraph):
     name: ClassVar[str] = "Para_ROUGE_L"
-    below_one: ClassVar[str] = ""
+    perfect_score: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
         return rouge_l.Metric(tok="none")
@@ -137,7 +137,7 @@ class RougeL(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Bleu4(Paragraph):
     name: ClassVar[str] = "Para_BLEU_4"
-    below_one: ClassVar[str] = bleu.Bleu4.below_one
+    perfect_score: ClassVar[str] = bleu.Bleu4.perfect_score
 
     def reader(self) -> CaptionMetric:
         return bleu.Bleu4(tok="none")
@@ -146,7 +146,7 @@ class Bleu4(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Spice(Paragraph):
     name: ClassVar[str] = "Para_SPICE"
-    below_one: ClassVar[str] = spice.Metric.below_one
+    perfect_score: ClassVar[str] = spice.Metric.perfect_score
     fields: ClassVar[tuple[str, ...]] = spice.Metric.fields
 
     spice: Backend = "native"
@@ -164,7 +164,7 @@ class Spice(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Ispice(Paragraph):
     name: ClassVar[str] = "Para_iSPICE"
-    below_one: ClassVar[str] = ispice.Metric.below_one
+    perfect_score: ClassVar[str] = ispice.Metric.perfect_score
     paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
     fields: ClassVar[tuple[str, ...]] = ispice.Metric.fields
 

@@ -22,7 +22,7 @@ from fabula.match.ordered import TakenRows, ordered_many
 from fabula.metrics.base import Array
 from fabula.metrics.stories import soda_c
 from fabula.metrics.stories._soda import Sheet
-from fabula.metrics.stories.base import Laid, Video
+from fabula.metrics.stories.base import PairedStories, Video
 from fabula.pair.grid import Cells, Grid
 
 
@@ -31,7 +31,7 @@ class Metric(soda_c.Metric):
     name: ClassVar[str] = "RDCap"
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = "where the judge does not find a caption to be its own equal"
+    perfect_score: ClassVar[str] = "where the judge does not find a caption to be its own equal"
     rules: ClassVar[Mapping[str, str]] = {
         "text": "captions are scored by {}",
         "reader=fabula": "answers in words are read by our own rules",
@@ -52,11 +52,11 @@ class Metric(soda_c.Metric):
         super().__post_init__()
         object.__setattr__(self, "reader", find_telling(self.reader).name)
 
-    def lay(self, block: Sequence[Video]) -> Laid:
-        laid = super().lay(block)
+    def pair_up(self, block: Sequence[Video]) -> PairedStories:
+        paired = super().pair_up(block)
         if self.frames == "exact":
-            return laid
-        return Laid([(cut_story(ref), pred) for ref, pred in laid], laid.videos, laid.refset)
+            return paired
+        return PairedStories([(cut_story(ref), pred) for ref, pred in paired], paired.videos, paired.refset)
 
     def matched(self, sheet: Sheet) -> Array:
         if self.corner == "free":

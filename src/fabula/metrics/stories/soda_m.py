@@ -49,7 +49,7 @@ class Metric(Merged):
     shown: ClassVar[bool] = False
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1", *DIMENSIONS)
     primary: ClassVar[str] = "f1"
-    below_one: ClassVar[str] = "a judge decides what is told"
+    perfect_score: ClassVar[str] = "a judge decides what is told"
     rules: ClassVar[Mapping[str, str]] = {
         "judge": "points are counted by the judge {}",
         "per=predictions": "precision is per prediction",
@@ -157,7 +157,7 @@ class Metric(Merged):
         return {"judge": find_judge(self.judge).version}
 
     @property
-    def leans_on(self) -> frozenset[str]:
+    def depends_on(self) -> frozenset[str]:
         """By name alone: the prompt may be in a clone that is not here."""
         return frozenset(["judge"])
 

@@ -20,7 +20,7 @@ from fabula.core.means import f1_of
 from fabula.core.rows import Rows
 from fabula.metrics.base import Array, Values
 from fabula.metrics.stories._soda import PairSoda, Sheet
-from fabula.metrics.stories.base import Pair, shapes_of
+from fabula.metrics.stories.base import Pair
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Cells
 
@@ -44,7 +44,7 @@ class Metric(PairSoda):
         iou, text, n = (
             sheet.sum(values, chosen) for values in (sheet.ious(chosen), sheet.texts(chosen), np.ones(len(chosen)))
         )
-        G, P = shapes_of(pairs)
+        G, P = self.sizes(pairs)
         per = [np.divide(S, size, out=np.zeros(len(S)), where=P > 0) for S in (iou, text) for size in (P, G)]
         numbers = {"iou_f1": f1_of(per[0], per[1]), "text_f1": f1_of(per[2], per[3])}
         miou = np.divide(iou, n, out=np.zeros(len(n)), where=n > 0)

@@ -78,9 +78,9 @@ def of_metrics(some: Iterable[Metric]) -> Iterator[tuple[str, str]]:
     for metric in some:
         if metric.paper:
             yield metric.paper, metric.name
-        if metric.asks:
+        if metric.uses_llm:
             yield JUDGES, "a language model as a judge"
-        for name in (*sorted(metric.leans_on), str(metric.param("text", ""))):
+        for name in (*sorted(metric.depends_on), str(metric.param("text", ""))):
             if name in LEANS:
                 yield LEANS[name], name.upper() if name != "cider" else "CIDEr"
 

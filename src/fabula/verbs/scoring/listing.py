@@ -40,7 +40,13 @@ def everything(room: Room, warn: Warn) -> Iterator[tuple[Any, str]]:
 
 def metric_table(warn: Warn = ignore) -> Table:
     rows = [
-        [str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls) + whose, cls.below_one or "1"]
+        [
+            str(cls()),
+            ", ".join(cls.tasks),
+            cls.paper,
+            (cls.summary or first_line(cls)) + whose,
+            cls.perfect_score or "1",
+        ]
         for cls, whose in everything(metrics.room, warn)
     ]
     return ("metric", "tasks", "paper", "what it is", "a copy of the references scores 1, or when not"), rows

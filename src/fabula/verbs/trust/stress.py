@@ -63,7 +63,7 @@ def stress(
     if all(m.reads == "moments" for m in wanted):
         return stress_moments(wanted, corpus, options)
     stories, warnings = read_stories(corpus)
-    asks = any(metric.asks for metric in wanted)
+    asks = any(metric.uses_llm for metric in wanted)
     if ask.heeded_by_judges and not asks:
         raise SpecError(f"none of these metrics asks a judge, and {ask.heeded_by_judges[0]} would not be heeded")
     with session_of(ask) if asks else nullcontext():

@@ -25,7 +25,7 @@ from fabula.core.means import add_up
 from fabula.core.rows import CROWDED
 from fabula.core.spec import show
 from fabula.metrics.base import Array, once
-from fabula.metrics.stories._families.meetings import Meetings
+from fabula.metrics.stories._families.overlap_pairs import OverlapPairs
 from fabula.metrics.stories.base import Pair, Stories, StoryMetric, Tokens
 from fabula.pair.grid import Grid, Index, Mask
 from fabula.pair.strips import is_large, strips
@@ -42,7 +42,7 @@ class Localised(StoryMetric):
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     at: ClassVar[str | None] = "tiou"
     portion: ClassVar[int | None] = PAIRS
-    below_one: ClassVar[str] = "where events overlap, a caption is compared with those of the others too"
+    perfect_score: ClassVar[str] = "where events overlap, a caption is compared with those of the others too"
     rules: ClassVar[Mapping[str, str]] = {
         "garbage=zero": "a prediction that overlaps nothing scores 0",
         "garbage=abc": "a prediction that overlaps nothing is compared with abc123!@#",
@@ -64,20 +64,20 @@ class Localised(StoryMetric):
     nonascii: Literal["keep", "blank"] = "keep"
     cmp: Literal[">=", ">"] = ">="
 
-    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
         """What is known of each distinct pair, and summed over the pairs of a video: its score, or counts. [D, S]"""
         raise NotImplementedError(f"{self.name} does not say what a pair of captions is worth")
 
-    def each(self, met: Meetings, ctx: Any) -> list[Numbers]:
+    def each(self, overlaps: OverlapPairs, ctx: Any) -> list[Numbers]:
         """The same of each pair that meets at each τ. [K, S] each"""
-        found = self.statistics(met, ctx)
-        return [found[at] for at in met.at]
+        found = self.statistics(overlaps, ctx)
+        return [found[at] for at in overlaps.at]
 
     def value(self, sums: Numbers, pairs: Index, lost: Index) -> Array:
         """The score of each video at one τ: its sums, how many pairs it has, how many predictions count as 0. [N]"""
         return divide(sums[:, 0], pairs + lost)
 
-    def beyond(self, met: Meetings) -> Mask | None:
+    def beyond(self, overlaps: OverlapPairs) -> Mask | None:
         """Which distinct pairs are beyond the scorer; None: it does not count them. [D]"""
         return None
 
@@ -88,40 +88,42 @@ class Localised(StoryMetric):
         counts, lost = np.zeros((2, len(self.tiou), len(pairs)), np.int64)
         sums: list[Numbers] = []
         beyond: set[tuple[int, str, str]] = set()
-        for met in self.meet(pairs, ctx):
-            each = self.each(met, ctx)
+        for overlaps in self.overlapping(pairs, ctx):
+            each = self.each(overlaps, ctx)
             sums = sums or [np.zeros((len(pairs), of.shape[1]), of.dtype) for of in each]
             for k, of in enumerate(each):
-                add_rows(sums[k], met.whose[k], of)
-                counts[k] += met.counts(k)
-                lost[k] += met.lost[k]
-            if (marked := self.beyond(met)) is not None:
-                beyond |= met.name_pairs(marked)
+                add_rows(sums[k], overlaps.whose[k], of)
+                counts[k] += overlaps.counts(k)
+                lost[k] += overlaps.lost[k]
+            if (marked := self.beyond(overlaps)) is not None:
+                beyond |= overlaps.name_pairs(marked)
         values = [self.value(*of) for of in zip(sums, counts, lost, strict=True)]
         columns = {"value": add_up(values) / len(values)} | {
             f"value@{show(tau)}": value for tau, value in zip(self.tiou, values, strict=True)
         }
         return columns | {CROWDED: count_videos(beyond, len(pairs))} if beyond else columns
 
-    def meet(self, pairs: Sequence[Pair], ctx: Any) -> Iterator[Meetings]:
+    def overlapping(self, pairs: Sequence[Pair], ctx: Any) -> Iterator[OverlapPairs]:
         """Which captions meet, shared by metrics with the same rules; of a large video some predictions at a time."""
         ref, pred = pairs[0]
         if is_large(ref, pred, self.portion):
             before = np.zeros(len(self.tiou), np.int64)
             parts = list(strips(pred, ref, self.portion))
             for part in parts:
-                met = self.meet_grid(Grid.of([(ref, part)]), ctx, before, part is parts[-1])
-                before += [met.counts(k)[0] for k in range(len(before))]
-                yield met
+                overlaps = self.overlapping_in(Grid.of([(ref, part)]), ctx, before, part is parts[-1])
+                before += [overlaps.counts(k)[0] for k in range(len(before))]
+                yield overlaps
         else:
             grid, words = self.grid(pairs), (self.tok, self.nonascii)
-            rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, self.cmp, words)
-            yield once(pairs, rules, lambda: self.meet_grid(grid, ctx))
+            rules = (OverlapPairs, self.tiou, self.garbage, self.eps, self.segments, self.cmp, words)
+            yield once(pairs, rules, lambda: self.overlapping_in(grid, ctx))
 
-    def meet_grid(self, grid: Grid, ctx: Any, before: Sequence[int] | Index = (), ends: bool = True) -> Meetings:
+    def overlapping_in(
+        self, grid: Grid, ctx: Any, before: Sequence[int] | Index = (), is_last: bool = True
+    ) -> OverlapPairs:
         iou = self.ious(grid)
         hits = [iou >= tau if self.cmp == ">=" else iou > tau for tau in self.tiou]
-        return Meetings.of(grid, hits, self.garbage, self.tokens(ctx), before, ends)
+        return OverlapPairs.of(grid, hits, self.garbage, self.tokens(ctx), before, is_last)
 
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx

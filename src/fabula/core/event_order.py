@@ -18,37 +18,37 @@ Order = Literal["time", "start", "file"]  # by start, end and words · by start 
 Index = NDArray[np.int64]
 
 
-def tell_stories(stories: Sequence[Story], order: Order, keeps_events: bool = False) -> list[Story]:
+def sort_events(stories: Sequence[Story], order: Order, keeps_events: bool = False) -> list[Story]:
     """Each in this order; the very same stories where all of them stand so already.
 
     `keeps_events`: story by story, with what columns have no place for.
     """
     if order == "file":
         return list(stories)
-    told = Columns(np.zeros((0, 2)), []) if keeps_events else join_stories(stories)
-    if keeps_events or not np.isfinite(told.spans).all():
+    columns = Columns(np.zeros((0, 2)), []) if keeps_events else join_stories(stories)
+    if keeps_events or not np.isfinite(columns.spans).all():
         return [story.in_order() if order == "time" else story.by_start() for story in stories]
     counts = list(map(len, stories))
-    places = sort_events(told, np.repeat(np.arange(len(counts)), counts), order)
+    places = find_places(columns, np.repeat(np.arange(len(counts)), counts), order)
     if bool((places == np.arange(len(places))).all()):
         return list(stories)
-    scores = None if told.scores is None else told.scores[places]
-    sorted_ = Columns(told.spans[places], [told.captions[i] for i in places.tolist()], scores)
+    scores = None if columns.scores is None else columns.scores[places]
+    sorted_ = Columns(columns.spans[places], [columns.captions[i] for i in places.tolist()], scores)
     cut = zip(stories, cut_runs(counts), strict=True)
     return [Story.of_columns(s.id, sorted_, first, last, s.duration) for s, (first, last) in cut]
 
 
-def lay_together(
+def pool_stories(
     ids: Sequence[str], groups: Sequence[Sequence[Story]], order: Order, keeps_events: bool = False
 ) -> list[Story]:
-    """For each id one story without a duration: the events of all stories of its group, then told in this order."""
+    """For each id one story without a duration: the events of all stories of its group, then sorted in this order."""
     if keeps_events:
         both = zip(ids, groups, strict=True)
-        return tell_stories([Story(id, tuple(e for s in group for e in s.events)) for id, group in both], order, True)
+        return sort_events([Story(id, tuple(e for s in group for e in s.events)) for id, group in both], order, True)
     columns = join_stories([story for group in groups for story in group])
     counts = [sum(map(len, group)) for group in groups]
     cut = zip(ids, cut_runs(counts), strict=True)
-    return tell_stories([Story.of_columns(id, columns, first, last) for id, (first, last) in cut], order)
+    return sort_events([Story.of_columns(id, columns, first, last) for id, (first, last) in cut], order)
 
 
 def join_stories(stories: Sequence[Story]) -> Columns:
@@ -62,18 +62,18 @@ def join_stories(stories: Sequence[Story]) -> Columns:
     return Columns(join_spans(stories), join_words(stories), scores)
 
 
-def sort_events(told: Columns, owner: Index, order: Order) -> Index:
+def find_places(columns: Columns, owner: Index, order: Order) -> Index:
     """The place of each event in the order of its story. [N]"""
-    start, end = told.spans.T
+    start, end = columns.spans.T
     if order == "start":
         return np.lexsort((start, owner))
     places = np.lexsort((end, start, owner))
-    spans, whose = told.spans[places], owner[places]
+    spans, whose = columns.spans[places], owner[places]
     alike = (whose[1:] == whose[:-1]) & (spans[1:] == spans[:-1]).all(axis=1)
     if alike.any():  # the words decide
         edges = np.flatnonzero(np.diff(alike.astype(np.int8), prepend=0, append=0))
         for first, last in zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True):
-            places[first:last] = sorted(places[first:last].tolist(), key=lambda i: told.captions[i] or "")
+            places[first:last] = sorted(places[first:last].tolist(), key=lambda i: columns.captions[i] or "")
     return places
 
 

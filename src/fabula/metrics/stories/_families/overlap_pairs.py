@@ -26,7 +26,7 @@ def letters(n: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
+class OverlapPairs:
     """N videos: distinct pairs, and for each τ which of them meet, video by video, in the order of the predictions."""
 
     pairs: Pairs  # [D] tokenised
@@ -50,12 +50,12 @@ class Meetings:
         garbage: str,
         tokens: Mapping[str, str],
         before: Sequence[int] | Index = (),
-        ends: bool = True,
-    ) -> Meetings:
+        is_last: bool = True,
+    ) -> OverlapPairs:
         """`hits`: for each τ, which cells overlap enough. [C]
 
-        Of one video in parts: `before`, how many pairs the parts before this one have at each τ; `ends`, if it is the
-        last.
+        Of one video in parts: `before`, how many pairs the parts before this one have at each τ; `is_last`, if it is
+        the last.
         """
         numbers: dict[str, int] = {}
         gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
@@ -73,7 +73,7 @@ class Meetings:
                 alone[:] = False
             elif garbage == "last":  # only the last prediction of all, if it overlaps nothing
                 alone[:-1] &= owner[1:] != owner[:-1]
-                alone &= ends
+                alone &= is_last
             extra = np.flatnonzero(alone)
             guess = np.concatenate([p[hit], extra])
             order = np.argsort(guess, kind="stable")
