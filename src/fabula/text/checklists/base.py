@@ -49,8 +49,8 @@ class ChecklistJudge:
     @property
     def version(self) -> str:
         known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
-        told = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompt={self.prompt}{known},{told},tries={self.tries}"
+        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
+        return f"prompt={self.prompt}{known},{parameters},tries={self.tries}"
 
 
 def count_points(
