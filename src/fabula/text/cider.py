@@ -75,7 +75,7 @@ class Documents:
         return found
 
     def besides(self, rows: Any) -> Sequence[str]:
-        """What must be told to these rows, and is not yet."""
+        """The sentences that these rows still need."""
         return () if rows is not None and rows is self.rows else self.flat
 
     def on(self, rows: Any) -> NDArray[np.float64]:
@@ -95,7 +95,7 @@ class Documents:
         return self.weights
 
 
-_last_documents: list[Documents] = []  # the last Idf that was given, by the numbers of its n-grams
+_last_documents: list[Documents] = []  # the last Idf that was passed, by the numbers of its n-grams
 
 
 def documents(idf: Idf | Documents) -> Documents:

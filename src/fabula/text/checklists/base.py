@@ -19,7 +19,7 @@ from fabula.text.judges.base import hash_prompt
 from fabula.text.judges.scorer import check_answered
 
 Counts = Mapping[str, int]
-Question = tuple[Checklist, str]  # what should be told, and what is
+Question = tuple[Checklist, str]  # the points, and the caption
 
 
 @dataclass(frozen=True)

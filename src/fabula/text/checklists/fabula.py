@@ -1,4 +1,4 @@
-"""Our own judge of checklists: points are numbered, and the numbers of those that are told are wanted.
+"""Our own judge of checklists: points are numbered, and it answers with the numbers that the caption mentions.
 
 Points and caption stand between marks that hold a hash of both, and are said to be data: neither can close its fence.
 Numbers that are no point's, and the same number twice, do not count, so that no count exceeds what there is.

@@ -54,7 +54,7 @@ class JudgeOptions(Options):
         return self.judge_url is not None or self.judge_replay is not None
 
     @property
-    def heeded_by_judges(self) -> list[str]:
+    def judge_flags(self) -> list[str]:
         """The flags of a judge that were given."""
         return [o.flag for o in self.given() if o.name.startswith("judge_")]
 

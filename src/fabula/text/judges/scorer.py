@@ -88,7 +88,7 @@ def session_of(ask: JudgeOptions) -> Iterator[Session]:
 
 
 def find_session() -> Session:
-    """That of this run; when it is over, what it was told is still known."""
+    """The session of this run; its answers stay known after the run."""
     open_now = here.get()
     if open_now is not None:
         latest[:] = [open_now]

@@ -59,7 +59,7 @@ def find_java() -> str:
 def scores(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, memory: str | None = None
 ) -> list[SpiceScore]:
-    """One score per candidate, in one run of the original; `memory` is what Java may take, 6G unless told."""
+    """One score per candidate, in one run of the original; `memory` is what Java may take, 6G by default."""
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
         check_pair(candidate, texts, item=k)
     if not candidates:
