@@ -30,7 +30,7 @@ from fabula.metrics.stories import base as stories
 from fabula.pair.grid import Grid
 from fabula.pair.tiou import tiou
 from fabula.report.html import page
-from fabula.text import _told, meteor, ptb
+from fabula.text import _sentences, meteor, ptb
 from fabula.text.neural import encoder
 
 pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here: the twins loop")
@@ -115,7 +115,7 @@ def kernel_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """What is called of the compiled kernels, from new engines on."""
     seen: Counter[str] = Counter()
     monkeypatch.setattr(_kernels, "NATIVE", Counted(_kernels.NATIVE, seen))
-    monkeypatch.setattr(_told, "shared", _told.Memory())
+    monkeypatch.setattr(_sentences, "shared", _sentences.Memory())
     meteor._compiled.cache_clear()
     yield seen
     meteor._compiled.cache_clear()
@@ -383,8 +383,8 @@ def test_protocols_make_overlaps_once_for_each_way_to_lay_out(monkeypatch: pytes
 def test_a_video_takes_few_kilobytes(run: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Twelve captions and their tokens, 32 cells, a row of numbers for each metric; the corpus itself is made before.
     # Memories that outlive a run begin empty: a dictionary that grows would be counted with all that is in it.
-    monkeypatch.setattr(text, "kept", {})
-    monkeypatch.setattr(_told, "shared", _told.Memory())
+    monkeypatch.setattr(text, "tokens_by_sentence", {})
+    monkeypatch.setattr(_sentences, "shared", _sentences.Memory())
     assert peak(fabula.score, *corpora(2 * MANY), **RUNS[run]) / (2 * MANY) <= most * 1024
 
 
@@ -420,14 +420,14 @@ def test_the_videos_are_listed_as_often_for_many_blocks_as_for_few(run: str, mon
 
 def test_a_shard_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences kept until a bound is reached made the memory of 100,000 videos three times that of 10,000."""
-    monkeypatch.setattr(text, "kept", {})
-    monkeypatch.setattr(_told, "shared", _told.Memory())
+    monkeypatch.setattr(text, "tokens_by_sentence", {})
+    monkeypatch.setattr(_sentences, "shared", _sentences.Memory())
     preds, refs = corpora(FEW)
     whole = fabula.score(preds, refs, protocol="densevid-2018")
-    assert text.kept and _told.shared.numbers
+    assert text.tokens_by_sentence and _sentences.shared.numbers
     parts = fabula.score(preds, refs, protocol="densevid-2018", work=tmp_path / "work")
     assert parts.to_dict() == whole.to_dict()
-    assert not any(text.kept.values()) and not _told.shared.numbers
+    assert not any(text.tokens_by_sentence.values()) and not _sentences.shared.numbers
 
 
 def test_the_metrics_of_a_shard_share_its_overlaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

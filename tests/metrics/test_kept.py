@@ -90,7 +90,7 @@ def test_cells_are_scored_once_whoever_asks(roles: str, monkeypatch: pytest.Monk
 
 
 def test_one_table_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "kept", {})
+    monkeypatch.setattr(text, "tokens_by_sentence", {})
     table = text.token_table(["A dog.", "It's"], "ptb")
     assert text.token_table(["A dog."], "ptb") is table and table["It's"] == "it 's"
     long = "word " * 300

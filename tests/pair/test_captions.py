@@ -42,7 +42,7 @@ def test_nonascii_becomes_blanks():
 
 def test_each_sentence_is_tokenised_once(monkeypatch):
     asked = []
-    monkeypatch.setattr("fabula.text.kept", {})
+    monkeypatch.setattr("fabula.text.tokens_by_sentence", {})
     monkeypatch.setattr(
         "fabula.text.ptb.tokenize_all", lambda sentences, **_: asked.extend(sentences) or list(sentences)
     )

@@ -1,4 +1,4 @@
-"""Lint: what is odd in annotations and predictions, before anybody scores them. One small function per check."""
+"""Lint: problems in annotations and predictions, before they are scored. One small function per check."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ kinds = Room(__name__, "KIND", "kind of file")
 
 
 def checks(families: Sequence[str] | None = None) -> list[Check]:
-    """Every check of this room, or of the files named, errors first."""
+    """Every check of this package, or of the modules named, errors first."""
     names = room.modules() if families is None else families
     found = [check for name in names for family in room.load(name) for check in family]
     return sorted(found, key=lambda c: ("error", "warning", "info").index(c.level))
 
 
 def kind_of(request: CheckRequest, task: str | None = None) -> Kind:
-    """What a file is, by the task, by the name of its format, or by how it begins; stories where nothing tells."""
+    """The kind of a file, by the task, by the name of its format, or by its beginning; stories by default."""
     known: list[Kind] = list(kinds.all())
     if task is not None:
         for kind in known:

@@ -91,7 +91,7 @@ def numbers(facts: Facts, with_coverage: bool = True) -> dict[str, float]:
         "with_duration": len(facts.durations),
     }
     if with_coverage and (shares := [find_covered(story, long) for _, story, long in facts.timed() if len(story)]):
-        out["told"] = fmean(shares)  # mean share of a video in which something is told
+        out["told"] = fmean(shares)  # mean share of a video that events cover
     if facts.known is not None:
         out["references"] = len(facts.known)
         out["found"] = len(facts.known.intersection(facts.ids))

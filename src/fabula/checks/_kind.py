@@ -1,4 +1,4 @@
-"""What a kind of file is for lint: how it is known, looked at and mended. One file of this room per kind."""
+"""A kind of file for lint: how it is recognised, checked and repaired. One module of this package per kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fabula.io.head import Head
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What a user wants looked at."""
+    """The file to check, and its references."""
 
     path: Path
     refs: Sequence[Path] = ()
@@ -23,11 +23,11 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """What became of a file: where the copy is, in which format, what that lost, and each deed."""
+    """The repair of a file: the format of the copy, what that format lost, and each change."""
 
     format: str
-    deeds: Sequence[Mapping[str, Any]]  # each has "deed", and where it was done
-    meanings: Mapping[str, str]  # a deed in words
+    deeds: Sequence[Mapping[str, Any]]  # each has "deed" and its place
+    meanings: Mapping[str, str]  # what each deed means
     lost: list[str] = field(default_factory=list)
 
 
@@ -37,8 +37,8 @@ class Kind:
 
     name: str
     tasks: tuple[str, ...]
-    knows: Callable[[Head], bool]  # by how the file begins
-    named: Callable[[str], bool]  # by the name of a format
-    look: Callable[[CheckRequest], tuple[Report, str]]  # what is odd, and the name of the format
+    knows: Callable[[Head], bool]  # recognises the beginning of a file
+    named: Callable[[str], bool]  # recognises the name of a format
+    look: Callable[[CheckRequest], tuple[Report, str]]  # findings, and the name of the format
     mend: Callable[[CheckRequest, Path], Mended]
-    last: int = 0  # asked after those of a smaller number: a kind whose shape holds others' too
+    last: int = 0  # tried after kinds of a smaller number: its shape includes theirs

@@ -45,7 +45,7 @@ def twice(facts: Facts, words: bool) -> Iterator[Place]:
 
 
 def find_covered(story: Story, long: float) -> float:
-    """The share of the video in which something is told."""
+    """The share of the video that events cover."""
     total, reached = 0.0, 0.0
     for start, end in sorted((e.segment.start, e.segment.end) for e in story.events if e.segment.sound):
         low, high = max(start, reached), min(end, long)
@@ -54,7 +54,7 @@ def find_covered(story: Story, long: float) -> float:
     return total / long
 
 
-def little_told(facts: Facts) -> Iterator[Place]:
+def low_coverage(facts: Facts) -> Iterator[Place]:
     for video, story, long in facts.timed():
         if len(story) and (share := find_covered(story, long)) < LITTLE:
             yield Place(video, None, f"{share:.1%} of {long:g} s")
@@ -78,5 +78,5 @@ CHECKS = (
     ),
     Check("no-events", "warning", "The video has no events.", no_events),
     Check("overlap", "info", "Events overlap; protocols for procedures expect that they do not.", overlap),
-    Check("little-told", "info", f"Events cover less than {LITTLE:.0%} of the video.", little_told),
+    Check("little-told", "info", f"Events cover less than {LITTLE:.0%} of the video.", low_coverage),
 )

@@ -1,4 +1,4 @@
-"""Questions: is there an answer to each, can the right option be told, is anything held against the answer?"""
+"""Questions: has each an answer, is the right option one of the options, is there anything to compare with?"""
 
 from __future__ import annotations
 

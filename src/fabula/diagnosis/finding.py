@@ -61,7 +61,9 @@ class Found:
     duplicate: list[int] = field(default_factory=list)
     hallucinated: list[int] = field(default_factory=list)
     missed: list[int] = field(default_factory=list)
-    unsorted: list[int] = field(default_factory=list)  # p that start before one told earlier, where that matters
+    unsorted: list[int] = field(
+        default_factory=list
+    )  # p that start before an earlier one of the file, where order matters
 
     def count(self, kind: str) -> int:
         return len(getattr(self, kind)) + (len(self.unsorted) if kind == "out_of_order" else 0)
@@ -138,7 +140,7 @@ def mark_largest(values: Cells, events: Index) -> Mask:
 def cover_wholes(
     pieces: Mask, whole: Index, other: Index, badly: Mask, sides: tuple[Spans, Spans], right: float
 ) -> Mask:
-    """The pieces of events that are told in two or more, of which none stands right and whose hull does. [C]"""
+    """Cells of events that two or more pieces cover, of which none is right and whose hull is. [C]"""
     W, O = sides  # noqa: E741
     several = (np.bincount(whole[pieces], minlength=len(W)) > 1) & ~mark(~badly, whole, len(W))
     cells = np.flatnonzero(pieces & several[whole])
@@ -176,7 +178,7 @@ def list_events(grid: Grid, side: int, marked: Mask) -> Iterator[list[int]]:
 
 
 def list_groups(grid: Grid, cells: Mask, sides: tuple[int, int]) -> Iterator[list[tuple[int, list[int]]]]:
-    """(event, what it is told in) of marked cells, video by video: the first side is whose pieces the others are."""
+    """(event, its pieces) of marked cells, video by video; the first side has the events, the second the pieces."""
     for pairs in list_cells(grid, cells):
         groups: dict[int, list[int]] = {}
         for pair in sorted(pairs, key=lambda pair: pair[sides[0]]):
@@ -218,7 +220,7 @@ def find_word_errors(found: Sequence[Found], grid: Grid, captions: Cells, limits
 
 
 def name_anybody(grid: Grid) -> bool:
-    """True where captions name persons at all; most corpora have none."""
+    """True where any caption names a person."""
     captions = "\n".join(e.caption or "" for story in (*grid.refs, *grid.preds) for e in story.events)
     return DIGIT.search(captions) is not None and PERSON.search(captions) is not None
 

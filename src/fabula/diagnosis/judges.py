@@ -36,7 +36,7 @@ from fabula.text.judges.installed import reading_from
 from fabula.text.judges.options import JudgeOptions, find_model
 from fabula.text.judges.scorer import session_of
 
-MOST = 200  # pairs, unless told otherwise
+MOST = 200  # pairs by default
 
 
 def exchange(prediction: str, reference: str) -> tuple[str, str]:
@@ -85,7 +85,7 @@ class CheckOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The judge as it is, and every other voice beside it."""
+    """The judge as it is, compared with every other voice."""
 
     judge: str
     model: str
@@ -129,7 +129,7 @@ def list_voices(base: Voice, options: CheckOptions) -> tuple[list[Voice], list[s
 
 
 def draw_pairs(pairs: Sequence[Pair], most: int, seed: int) -> list[Pair]:
-    """At most so many, each distinct one once, in their own order."""
+    """At most `most` distinct pairs, in their order."""
     distinct = list(dict.fromkeys(pairs))
     if not distinct:
         raise InputError("there are no pairs to judge", hint="pairs of stories are those that overlap in time")
@@ -154,7 +154,7 @@ class CheckPlan:
 def plan_check(
     pairs: Sequence[Pair], options: CheckOptions, ask: JudgeOptions, how: Resampling, price: Sequence[str] = ()
 ) -> CheckPlan:
-    """The calls of `check_judge`, counted and not made."""
+    """Count the calls of `check_judge` without sending them."""
     drawn = draw_pairs(pairs, options.most, how.seed)
     base, prices = name_voice(options.judge, "base"), Prices.parse(price)
     with reading_from(ask.judge_prompts):
@@ -190,7 +190,7 @@ def check_judge(
     how: Resampling,
     progress: Progress = silent,
 ) -> Checked:
-    """Every voice asked about the same pairs."""
+    """Ask every voice about the same pairs."""
     drawn = draw_pairs(pairs, options.most, how.seed)
     base = name_voice(options.judge, "base")
     voices, notes = list_voices(base, options)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
     """Refuse flags of a judge that nobody asks."""
-    if options.heeded_by_judges and not any(metric.uses_llm for metric in some):
-        told = ", ".join(options.heeded_by_judges)
+    if options.judge_flags and not any(metric.uses_llm for metric in some):
+        told = ", ".join(options.judge_flags)
         raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
 
 

@@ -69,7 +69,7 @@ def run_request(request: Request) -> Result:
 
 def check_judged(some: Iterable[Metric], options: ScoreOptions) -> None:
     """Refuse flags of a judge that nobody asks."""
-    if options.heeded_by_judges:
+    if options.judge_flags:
         from fabula.evaluate.judged import check_heeded
 
         check_heeded(some, options)

@@ -1,4 +1,4 @@
-"""A film told by a model, beside the film: captions on its timeline, the people in it with their faces and names.
+"""A film with the captions of a model: captions on its timeline, the people in it with their faces and names.
 
 The page of report/watch.py with rows for people: who, some small pictures of the face, when he or she is seen. Small
 pictures are in the page; the film is linked.
@@ -18,7 +18,7 @@ from fabula.report._events import round_seconds
 from fabula.report.links import link_file
 from fabula.report.watch import draw_watch
 
-MOST = 24  # people of a film that are shown; of further ones the number is told
+MOST = 24  # people of a film that are shown; of more, only their number
 
 
 @dataclass(frozen=True)

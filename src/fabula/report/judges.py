@@ -37,7 +37,7 @@ def alpha(of: Estimate) -> str:
     return f"{of.value:.2f}" + (f" [{of.low:.2f}, {of.high:.2f}]" if isfinite(of.low) else "")
 
 
-CHECK = ("beside it", "varied", "pairs", "unread", "mean", "equal %", "shift", "|shift|", "alpha")
+CHECK = ("compared with", "varied", "pairs", "unread", "mean", "equal %", "shift", "|shift|", "alpha")
 
 
 def line_of(b: Beside) -> list[str]:

@@ -17,7 +17,7 @@ from fabula.core.printable import printable
 
 GAP = 2  # spaces between two columns
 COMFORT = 24  # columns that text should have before it is put elsewhere
-NARROWEST = 20  # columns of the narrowest terminal that is laid out for; a narrower one wraps by itself
+NARROWEST = 20  # columns of the narrowest terminal that has a layout; a narrower one wraps lines
 INDENT = 4  # spaces before what stands below a row
 BREAKS = (  # where a line may end, best first; none is inside a number
     r"(?<=\s)(?=\S)|(?<=\|)(?=\S)",

@@ -49,7 +49,7 @@ def rich_table(report: Report, file: Path) -> RenderableType:
 def summary(report: Report, file: Path, format: str) -> str:
     """How much was looked at, and how much of it is odd."""
     n = report.numbers
-    covered = f", {n['covered']:.1%} of their time told" if "told" in n else ""
+    covered = f", {n['told']:.1%} of their time told" if "told" in n else ""
     matched = f", {n['found']:,} of {n['references']:,} reference ids" if "found" in n else ""
     levels = ", ".join(f"{count:,} {level}" for level, count in report.to_dict()["levels"].items())
     return f"{file} ({format}): {n['videos']:,} ids, {n['events']:,} captions or events{covered}{matched}: {levels}"

@@ -1,4 +1,4 @@
-"""Results as a page: which systems it shows, what it is called after, and which films or images lie beside it."""
+"""Results as a page: which systems it shows, its title, and the films or images that it plays."""
 
 from __future__ import annotations
 

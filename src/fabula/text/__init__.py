@@ -33,21 +33,21 @@ def scorer(name: str) -> Scorer:
     found: Scorer = room.get(head)
     needs = hasattr(found, "of")
     if needs and not model:
-        said = "a judge: judge:fabula" if head == "judge" else f"a model: {head}:minilm, or {head}:FOLDER"
-        raise SpecError(f"the caption scorer {head} needs {said}")
+        needed = "a judge: judge:fabula" if head == "judge" else f"a model: {head}:minilm, or {head}:FOLDER"
+        raise SpecError(f"the caption scorer {head} needs {needed}")
     if colon and not needs:
         raise SpecError(f"the caption scorer {head} takes no model; leave {colon}{model} out")
     if head == "judge":
         judged: Scorer = room.get(head).of(model)
-        return judged  # never kept: what it is told belongs to one run
+        return judged  # never cached: its session belongs to one run
     return opened(head, model) if needs else found
 
 
 @functools.lru_cache(maxsize=4)
 def opened(head: str, model: str) -> Scorer:
     """A scorer with its weights: the same object for the same names, so that what it keeps of sentences is shared."""
-    made: Scorer = room.get(head).of(model)
-    return made
+    caption_scorer: Scorer = room.get(head).of(model)
+    return caption_scorer
 
 
 def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -> list[str]:
@@ -55,7 +55,7 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
     if tok == "none":
         return [replace_nonascii(s) for s in sentences] if ascii_only else list(sentences)
     try:
-        return list(map(kept[ascii_only].__getitem__, sentences))
+        return list(map(tokens_by_sentence[ascii_only].__getitem__, sentences))
     except (KeyError, TypeError):  # not all of them are known
         pass
     if set(map(type, sentences)) - {str}:
@@ -67,7 +67,7 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
 
 
 def token_table(sentences: Collection[str], tok: str, ascii_only: bool = False) -> Mapping[str, str]:
-    """Sentence → its tokens, of these sentences at least: the memory itself, where one is kept."""
+    """Sentence → its tokens, of at least these sentences: the cache itself, where there is one."""
     if tok == "none":
         distinct = list(dict.fromkeys(sentences))
         return dict(zip(distinct, tokenize_all(distinct, tok, ascii_only), strict=True))
@@ -78,7 +78,7 @@ def keep_tokens(sentences: Collection[str], ascii_only: bool) -> dict[str, str]:
     """A table that has all these sentences."""
     from fabula.text.ptb import tokenize_all as ptb
 
-    known = kept.setdefault(ascii_only, {})
+    known = tokens_by_sentence.setdefault(ascii_only, {})
     new = list(dict.fromkeys(s for s in sentences if s not in known))
     if not new:
         return known
@@ -86,20 +86,20 @@ def keep_tokens(sentences: Collection[str], ascii_only: bool) -> dict[str, str]:
         every = list(dict.fromkeys(sentences))
         return dict(zip(every, ptb(every, remove_nonascii=ascii_only), strict=True))
     if len(known) + len(new) > LIMIT:  # those who have the table keep it
-        known = kept[ascii_only] = {}
+        known = tokens_by_sentence[ascii_only] = {}
         new = list(dict.fromkeys(sentences))
     known.update(zip(new, ptb(new, remove_nonascii=ascii_only), strict=True))
     return known
 
 
-LIMIT = 1 << 17  # sentences whose tokens are kept
+LIMIT = 1 << 17  # sentences whose tokens are cached
 LONG = 1000  # characters of a sentence that is not
-kept: dict[bool, dict[str, str]] = {}  # tokens by sentence, for runs that read the same captions under many rules
-memories: list[Callable[[], None]] = [lambda: kept.clear()]  # what each memory of sentences is forgotten by
+tokens_by_sentence: dict[bool, dict[str, str]] = {}  # for runs that read the same captions under many rules
+memories: list[Callable[[], None]] = [lambda: tokens_by_sentence.clear()]  # functions that empty a cache of sentences
 
 
 def forget() -> None:
-    """Let go of what was kept of sentences: who goes on to others need not hold it until its bound is reached."""
+    """Empty every cache of sentences, before a run on others."""
     for empty in memories:
         empty()
 

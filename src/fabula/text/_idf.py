@@ -56,10 +56,10 @@ class Idf:
     @classmethod
     def load(cls, file: str | Path) -> Idf:
         """Read what `save` wrote."""
-        seen = load_json(check_path(file))
-        N, df = (seen.get("N"), seen.get("df")) if isinstance(seen, dict) else (None, None)
+        entry = load_json(check_path(file))
+        N, df = (entry.get("N"), entry.get("df")) if isinstance(entry, dict) else (None, None)
         if type(N) is not int or not 0 <= N <= MOST or not isinstance(df, dict):
-            raise InputError(f'seen {shown(seen)}, expected {{"N": items, "df": {{n-gram: items}}}}', file=file)
+            raise InputError(f'seen {shown(entry)}, expected {{"N": items, "df": {{n-gram: items}}}}', file=file)
         for ngram, count in df.items():
             if type(count) is not int or not 0 < count <= N:
                 raise InputError(f"df of {shown(ngram)} is {shown(count)}, expected 1 to N = {N}", file=file)

@@ -14,7 +14,7 @@ Wanted = NDArray[np.bool_]  # a flag per pair, block by block, row by row
 
 
 class Scorer(Protocol):
-    """A file of this room that can serve SODA has `SCORER`, an object of this shape."""
+    """A module of this package that SODA can use has `SCORER`, an object of this shape."""
 
     name: str  # as in `SODA_c(text=name)`
     alone: bool = True  # False where a pair's score depends on the other references given with it

@@ -33,7 +33,7 @@ class BertScore(OneByOne):
         self.take, self.model, self.rescaled = take, model, rescaled
         head = {"f": "bertscore", "p": "bertscore-p", "r": "bertscore-r"}[take] + ("-rescaled" if rescaled else "")
         self.name = head + (f":{model}" if model else "")
-        self.kept: dict[str, tuple[NDArray[np.float32], NDArray[np.bool_]]] = {}
+        self.cache: dict[str, tuple[NDArray[np.float32], NDArray[np.bool_]]] = {}
 
     def of(self, model: str) -> BertScore:
         """The same by this encoder."""
@@ -67,12 +67,12 @@ class BertScore(OneByOne):
 
     @property
     def layer(self) -> int:
-        shape, said = self.encoder.shape, self.model.rpartition("@")[2]
+        shape, layer = self.encoder.shape, self.model.rpartition("@")[2]
         if self.folder == self.model:
             return int(LAYERS.get((shape.family, shape.layers), shape.layers))
-        if not 1 <= int(said) <= shape.layers:
-            raise SpecError(f"{self.name}: layer {said}; this encoder has 1 to {shape.layers}")
-        return int(said)
+        if not 1 <= int(layer) <= shape.layers:
+            raise SpecError(f"{self.name}: layer {layer}; this encoder has 1 to {shape.layers}")
+        return int(layer)
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         self.embed([*candidates, *references])
@@ -84,7 +84,7 @@ class BertScore(OneByOne):
         return (out - b) / (1 - b) if self.rescaled else out
 
     def one(self, candidate: str, reference: str) -> float:
-        (c, c_counts), (r, r_counts) = self.kept[candidate], self.kept[reference]
+        (c, c_counts), (r, r_counts) = self.cache[candidate], self.cache[reference]
         if not c_counts.any() or not r_counts.any():
             return 0.0
         near = c @ r.T  # [Tc, Tr]
@@ -94,18 +94,18 @@ class BertScore(OneByOne):
 
     def embed(self, sentences: Sequence[str]) -> None:
         """Vectors of length 1 of each token, and which tokens count; of sentences that are not there yet."""
-        new = list(dict.fromkeys(s for s in sentences if s not in self.kept))
+        new = list(dict.fromkeys(s for s in sentences if s not in self.cache))
         if not new:
             return
-        if len(self.kept) + len(new) > KEPT:
-            self.kept.clear()
+        if len(self.cache) + len(new) > KEPT:
+            self.cache.clear()
             new = list(dict.fromkeys(sentences))
         encoder = self.encoder
         ids = encoder.tokens(new)
         for sentence, vectors in zip(new, encoder.encode(ids, self.layer), strict=True):
             counts = np.ones(len(vectors), bool)
             counts[[0, -1]] = False
-            self.kept[sentence] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True), counts
+            self.cache[sentence] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True), counts
 
 
 SCORERS = tuple(BertScore(take, rescaled=rescaled) for rescaled in (False, True) for take in "fpr")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula import _kernels
-from fabula.text import _told
+from fabula.text import _sentences
 from fabula.text._check import check_pair, check_pairs
 from fabula.text._scorer import OneByOne
 from fabula.text.placed import Pairs
@@ -69,17 +69,17 @@ def stats_many(candidates: Sequence[str], references: Sequence[Sequence[str]]) -
         rows = [stats(c, r, item=k) for k, (c, r) in enumerate(zip(candidates, references, strict=True))]
         return np.array([(*row.guess, *row.correct, row.c, row.r) for row in rows], np.int64).reshape(-1, 2 * N + 2)
     check_pairs(candidates, references)
-    return _told.count(kernels, candidates, references, _count_told)
+    return _sentences.count(kernels, candidates, references, _count_items)
 
 
 def stats_pairs(pairs: Pairs) -> NDArray[np.int64]:
     """The same of items by the places of their sentences. [K, 10]"""
     kernels = _kernels.native()
-    return stats_many(*pairs.items()) if kernels is None else _told.count_pairs(kernels, pairs, _count_told)
+    return stats_many(*pairs.items()) if kernels is None else _sentences.count_pairs(kernels, pairs, _count_items)
 
 
-def _count_told(told: _told.Told) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = told.rows.bleu(told.candidates, told.references, told.starts, _kernels.threads())
+def _count_items(items: _sentences.NumberedItems) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = items.rows.bleu(items.candidates, items.references, items.starts, _kernels.threads())
     return found
 
 
@@ -87,8 +87,10 @@ def segments(stats: NDArray[np.int64]) -> NDArray[np.float64]:
     """`segment` of each row that `stats_many` gives, or of sums of such rows. [K, 4]"""
     kernels = _kernels.native()
     if kernels is None:
-        made = [segment(BleuStats((a, b, c, d), (e, f, g, h), i, j)) for a, b, c, d, e, f, g, h, i, j in stats.tolist()]
-        return np.array(made).reshape(-1, N)
+        scores = [
+            segment(BleuStats((a, b, c, d), (e, f, g, h), i, j)) for a, b, c, d, e, f, g, h, i, j in stats.tolist()
+        ]
+        return np.array(scores).reshape(-1, N)
     found: NDArray[np.float64] = kernels.bleu(np.ascontiguousarray(stats))
     return found
 

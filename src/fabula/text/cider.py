@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula.core.errors import InputError
 from fabula.core.nouns import once
-from fabula.text import _told
+from fabula.text import _sentences
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
@@ -60,22 +60,22 @@ class Documents:
     def __init__(self, references: Sequence[Sequence[str]], idf: Idf | None = None) -> None:
         self.references, self.N = references, idf.N if idf else len(references)
         self.flat, self.starts = lay_flat(references)
-        few = idf is None and len(self.flat) <= _told.LIMIT // 2
-        self.memory = _told.shared if few else _told.Memory(keep=self.flat)
-        self.given = idf
+        few = idf is None and len(self.flat) <= _sentences.LIMIT // 2
+        self.memory = _sentences.shared if few else _sentences.Memory(keep=self.flat)
+        self.fixed_idf = idf
         self.rows: object = None  # where df was counted
         self.weights = np.zeros(0)  # log N − log df, by the number of the n-gram
 
     @once
     def idf(self) -> Idf:
-        return self.given or Idf.from_references(self.references)
+        return self.fixed_idf or Idf.from_references(self.references)
 
-    def score(self, told: _told.Told) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = told.rows.cider_given(*told[1:], self.on(told.rows), _kernels.threads())
+    def score(self, items: _sentences.NumberedItems) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = items.rows.cider_given(*items[1:], self.on(items.rows), _kernels.threads())
         return found
 
     def besides(self, rows: Any) -> Sequence[str]:
-        """What must be told to these rows, and is not yet."""
+        """The sentences that these rows still need."""
         return () if rows is not None and rows is self.rows else self.flat
 
     def on(self, rows: Any) -> NDArray[np.float64]:
@@ -84,8 +84,8 @@ class Documents:
             self.rows, self.weights = rows, np.zeros(0)
         grams, known = rows.grams_known(), len(self.weights)
         if known < grams:
-            if self.given:
-                new = np.array([self.given.df.get(gram, 0) for gram in rows.grams(known)], np.int64)
+            if self.fixed_idf:
+                new = np.array([self.fixed_idf.df.get(gram, 0) for gram in rows.grams(known)], np.int64)
             elif known:
                 new = np.zeros(grams - known, np.int64)
             else:
@@ -95,16 +95,16 @@ class Documents:
         return self.weights
 
 
-_given: list[Documents] = []  # the last Idf that was given, by the numbers of its n-grams
+_last_documents: list[Documents] = []  # the last Idf that was passed, by the numbers of its n-grams
 
 
 def documents(idf: Idf | Documents) -> Documents:
     """Those that somebody else has counted; the same Idf, which is large, is not looked through twice."""
     if isinstance(idf, Documents):
         return idf
-    if not (_given and _given[0].given is idf):
-        _given[:] = [Documents((), idf)]
-    return _given[0]
+    if not (_last_documents and _last_documents[0].fixed_idf is idf):
+        _last_documents[:] = [Documents((), idf)]
+    return _last_documents[0]
 
 
 def frequencies(idf: Idf | Documents) -> Idf:
@@ -120,7 +120,7 @@ def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
     check_documents(idf)
     known = documents(idf)
     candidates, references = [c for c, _ in items], [r for _, r in items]
-    return _told.count(kernels, candidates, references, known.score, known.memory, known.besides).tolist()  # type: ignore[no-any-return]
+    return _sentences.count(kernels, candidates, references, known.score, known.memory, known.besides).tolist()  # type: ignore[no-any-return]
 
 
 def score_pairs(pairs: Pairs, idf: Idf | Documents) -> NDArray[np.float64]:
@@ -130,7 +130,7 @@ def score_pairs(pairs: Pairs, idf: Idf | Documents) -> NDArray[np.float64]:
         return np.array(scores(zip(*pairs.items(), strict=True), idf))
     check_documents(idf)
     known = documents(idf)
-    return _told.count_pairs(kernels, pairs, known.score, known.memory, known.besides)
+    return _sentences.count_pairs(kernels, pairs, known.score, known.memory, known.besides)
 
 
 def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
@@ -162,11 +162,11 @@ def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
     starts = [0, *accumulate(sizes)]
     kernels = _kernels.native()
     if kernels is None:
-        some = [items[a:b] for a, b in pairwise(starts)]
-        return [v for group in some if group for v in scores(group, Idf.from_references([r for _, r in group]))]
+        groups = [items[a:b] for a, b in pairwise(starts)]
+        return [v for group in groups if group for v in scores(group, Idf.from_references([r for _, r in group]))]
 
     candidates, references = [c for c, _ in items], [r for _, r in items]
-    return _told.count(kernels, candidates, references, lambda told: _score_groups(told, starts)).tolist()  # type: ignore[no-any-return]
+    return _sentences.count(kernels, candidates, references, lambda numbered: _score_groups(numbered, starts)).tolist()  # type: ignore[no-any-return]
 
 
 def score_pair_groups(pairs: Pairs, sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -175,11 +175,11 @@ def score_pair_groups(pairs: Pairs, sizes: Sequence[int]) -> NDArray[np.float64]
     if kernels is None:
         return np.array(score_groups(list(zip(*pairs.items(), strict=True)), sizes))
     starts = [0, *accumulate(sizes)]
-    return _told.count_pairs(kernels, pairs, lambda told: _score_groups(told, starts))
+    return _sentences.count_pairs(kernels, pairs, lambda items: _score_groups(items, starts))
 
 
-def _score_groups(told: _told.Told, starts: Sequence[int]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads())
+def _score_groups(items: _sentences.NumberedItems, starts: Sequence[int]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = items.rows.cider(*items[1:], np.array(starts, np.int64), _kernels.threads())
     return found
 
 

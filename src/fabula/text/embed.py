@@ -24,7 +24,7 @@ class Embed(OneByOne):
     def __init__(self, model: str = "", cut: bool = True) -> None:
         self.model, self.cut = model, cut
         self.name = ("embed" if cut else "embed_signed") + (f":{model}" if model else "")
-        self.kept: dict[str, NDArray[np.float32]] = {}
+        self.cache: dict[str, NDArray[np.float32]] = {}
 
     def of(self, model: str) -> Embed:
         """The same by this encoder."""
@@ -52,15 +52,15 @@ class Embed(OneByOne):
         from fabula.text.neural.model import open_model
 
         encoder = open_model(self.model)
-        new = list(dict.fromkeys(s for s in sentences if s not in self.kept))
-        if len(self.kept) + len(new) > KEPT:
-            self.kept.clear()
+        new = list(dict.fromkeys(s for s in sentences if s not in self.cache))
+        if len(self.cache) + len(new) > KEPT:
+            self.cache.clear()
             new = list(dict.fromkeys(sentences))
         if new:
             for sentence, tokens in zip(new, encoder.encode(encoder.tokens(new)), strict=True):
                 mean = tokens.mean(axis=0)
-                self.kept[sentence] = mean / max(float(np.linalg.norm(mean)), 1e-12)
-        return np.array([self.kept[s] for s in sentences], np.float32).reshape(-1, encoder.shape.width)
+                self.cache[sentence] = mean / max(float(np.linalg.norm(mean)), 1e-12)
+        return np.array([self.cache[s] for s in sentences], np.float32).reshape(-1, encoder.shape.width)
 
 
 SCORERS = (Embed(), Embed(cut=False))

@@ -113,5 +113,5 @@ def is_named(text: str) -> bool:
 
 def number_labels(labels: Sequence[str | None]) -> list[int | None]:
     """Ids as numbers by first appearance: A, B, A → 0, 1, 0. What has no id keeps none."""
-    seen: dict[str, int] = {}
-    return [None if name is None else seen.setdefault(name, len(seen)) for name in labels]
+    numbers: dict[str, int] = {}
+    return [None if name is None else numbers.setdefault(name, len(numbers)) for name in labels]

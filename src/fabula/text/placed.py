@@ -1,4 +1,4 @@
-"""Caption items by the places of their sentences in a list: what stands in many items is told and looked up once."""
+"""Caption items as places in a list of sentences: a sentence of many items is processed once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def lay(cls, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Pairs:
-        """Any items, if they are such."""
+        """Any items, checked."""
         check_pairs(candidates, references)
         flat, starts = lay_flat(references)
         texts = list(dict.fromkeys(chain(candidates, flat)))
@@ -45,6 +45,6 @@ class Pairs(NamedTuple):
 
 
 def lay_flat(references: Sequence[Sequence[str]]) -> tuple[list[str], Numbers]:
-    """The references of all items end to end, and where those of each begin. [R], [K + 1]"""
+    """The references of all items in one list, and where those of each item begin. [R], [K + 1]"""
     starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
     return list(chain.from_iterable(references)), starts

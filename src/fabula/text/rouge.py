@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula import _kernels
-from fabula.text import _told
+from fabula.text import _sentences
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._scorer import OneByOne
 from fabula.text.placed import Pairs
@@ -38,7 +38,7 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> ND
     kernels = _kernels.native()
     if kernels is None:
         return np.array([score(c, r) for c, r in zip(candidates, references, strict=True)])
-    return _told.count(kernels, candidates, references, _score_told) if candidates else np.zeros(0)
+    return _sentences.count(kernels, candidates, references, _score_items) if candidates else np.zeros(0)
 
 
 def score_pairs(pairs: Pairs) -> NDArray[np.float64]:
@@ -46,13 +46,13 @@ def score_pairs(pairs: Pairs) -> NDArray[np.float64]:
     kernels = _kernels.native()
     if kernels is None or not len(pairs.candidates):
         return scores(*pairs.items())
-    return _told.count_pairs(kernels, pairs, _score_told)
+    return _sentences.count_pairs(kernels, pairs, _score_items)
 
 
-def _score_told(told: _told.Told) -> NDArray[np.float64]:
-    paired = np.repeat(told.candidates, np.diff(told.starts))
-    L, c, r = told.rows.lcs(paired, told.references, _kernels.threads()).astype(np.float64).T
-    first = told.starts[:-1]
+def _score_items(items: _sentences.NumberedItems) -> NDArray[np.float64]:
+    paired = np.repeat(items.candidates, np.diff(items.starts))
+    L, c, r = items.rows.lcs(paired, items.references, _kernels.threads()).astype(np.float64).T
+    first = items.starts[:-1]
     return _f_measure(np.maximum.reduceat(L / c, first), np.maximum.reduceat(L / r, first))
 
 
@@ -100,13 +100,13 @@ def lcs_python(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
         places: dict[int, list[int]] = {}
         for position, token in enumerate(a):
             places.setdefault(token, []).append(position)
-        kept = {token: mask(at, len(a)) for token, at in places.items() if 64 * len(at) >= len(a)}  # 64 at most
+        masks = {token: mask(at, len(a)) for token, at in places.items() if 64 * len(at) >= len(a)}  # 64 at most
         ones = (1 << len(a)) - 1
         for j, b in enumerate(B):
             V = ones
             for token in b:
                 if token in places:
-                    M = kept[token] if token in kept else mask(places[token], len(a))
+                    M = masks[token] if token in masks else mask(places[token], len(a))
                     V = ((V + (V & M)) | (V & ~M)) & ones
             L[i, j] = len(a) - V.bit_count()
     return L

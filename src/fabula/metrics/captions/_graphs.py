@@ -6,7 +6,7 @@ spice  native: our parser (docs/spice.md says how well it agrees) · java: the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from fabula.text import ispice, spice
 from fabula.text.spice import SpiceScore
@@ -14,7 +14,6 @@ from fabula.text.spice import java as spice_java
 from fabula.text.spice.graph import Tuple
 
 Backend = Literal["native", "java"]
-BACKENDS: tuple[str, ...] = get_args(Backend)
 ALONE, MATCHED, UNCOUNTED = 0, 1, 2  # what becomes of a tuple
 
 Marked = tuple[Tuple, int]

@@ -19,7 +19,7 @@ from fabula.text.judges.base import hash_prompt
 from fabula.text.judges.scorer import check_answered
 
 Counts = Mapping[str, int]
-Question = tuple[Checklist, str]  # what should be told, and what is
+Question = tuple[Checklist, str]  # the points, and the caption
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class ChecklistJudge:
     @property
     def version(self) -> str:
         known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
-        told = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompt={self.prompt}{known},{told},tries={self.tries}"
+        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
+        return f"prompt={self.prompt}{known},{parameters},tries={self.tries}"
 
 
 def count_points(

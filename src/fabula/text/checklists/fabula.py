@@ -1,4 +1,4 @@
-"""Our own judge of checklists: points are numbered, and the numbers of those that are told are wanted.
+"""Our own judge of checklists: points are numbered, and it answers with the numbers that the caption mentions.
 
 Points and caption stand between marks that hold a hash of both, and are said to be data: neither can close its fence.
 Numbers that are no point's, and the same number twice, do not count, so that no count exceeds what there is.
@@ -35,9 +35,9 @@ def number_points(checklist: Checklist) -> Iterator[tuple[str, str]]:
 
 def messages(checklist: Checklist, caption: str) -> tuple[str, str]:
     points = "\n".join(f"{n}. ({kind}) {fold(point)}" for n, (kind, point) in enumerate(number_points(checklist), 1))
-    said = fold(caption)
-    mark = hashlib.sha256(f"{points}\0{said}".encode("utf-8", "surrogatepass")).hexdigest()[:MARKED]
-    fenced = [f"[{name} {mark}]\n{text}\n[END {name} {mark}]" for name, text in (("POINTS", points), ("TOLD", said))]
+    folded = fold(caption)
+    mark = hashlib.sha256(f"{points}\0{folded}".encode("utf-8", "surrogatepass")).hexdigest()[:MARKED]
+    fenced = [f"[{name} {mark}]\n{text}\n[END {name} {mark}]" for name, text in (("POINTS", points), ("TOLD", folded))]
     return SYSTEM, "\n\n".join([*fenced, 'Answer with {"told": [N, …]}.'])
 
 
@@ -50,10 +50,10 @@ def read(text: str, checklist: Checklist) -> Counts | None:
     listed = [found["told"] for found in find_objects(text) if isinstance(found.get("told"), list)]
     if not listed:
         return None
-    told = {n for n in map(as_number, listed[-1]) if n is not None}
+    numbers = {n for n in map(as_number, listed[-1]) if n is not None}
     counts = {dimension: 0 for dimension, _ in checklist}
     for n, (dimension, _) in enumerate(number_points(checklist), 1):
-        counts[dimension] += n in told
+        counts[dimension] += n in numbers
     return counts
 
 

@@ -84,12 +84,12 @@ def read_part(node: ast.expr, file: Path) -> Part:
 
 
 def fill(parts: list[Part], checklist: Checklist, caption: str) -> str:
-    points = {dimension: list(some) for dimension, some in checklist}
+    points = {dimension: list(points_of) for dimension, points_of in checklist}
     folded = re.sub(r"\s+", " ", caption.strip())
     found = []
-    for kind, said in parts:
-        listed = json.dumps(points.get(said, []), ensure_ascii=False)
-        found.append({"text": said, "points": listed, "caption": folded}[kind])
+    for kind, value in parts:
+        listed = json.dumps(points.get(value, []), ensure_ascii=False)
+        found.append({"text": value, "points": listed, "caption": folded}[kind])
     return "".join(found)
 
 
@@ -106,14 +106,14 @@ def read(text: str, checklist: Checklist) -> Counts | None:
 
 def load(text: str) -> Any:
     """What stands between the outermost braces; {} where that is no JSON."""
-    said = text.strip()
-    if said.startswith("```"):
-        said = re.sub(r"\n?```$", "", re.sub(r"^```[a-zA-Z]*\n?", "", said)).strip()
-    first, last = said.find("{"), said.rfind("}")
+    body = text.strip()
+    if body.startswith("```"):
+        body = re.sub(r"\n?```$", "", re.sub(r"^```[a-zA-Z]*\n?", "", body)).strip()
+    first, last = body.find("{"), body.rfind("}")
     if -1 < first < last:
-        said = said[first : last + 1]
+        body = body[first : last + 1]
     try:
-        found = json.loads(said)
+        found = json.loads(body)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict | list | str) else {}

@@ -65,9 +65,9 @@ class Bounded(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         assert isinstance(node.func, ast.Attribute), "check_pure lets only methods through"
-        made = helper("__method", node.func.value, ast.Constant(node.func.attr), *node.args)
-        made.keywords = node.keywords
-        return made
+        call = helper("__method", node.func.value, ast.Constant(node.func.attr), *node.args)
+        call.keywords = node.keywords
+        return call
 
 
 def helper(name: str, *args: ast.expr) -> ast.Call:

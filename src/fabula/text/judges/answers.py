@@ -52,25 +52,25 @@ class AnswerJudge:
         """What a signature says of it, besides the model."""
         found = hash_prompt(*self.messages("Q", "P", "T"))
         known = "" if not self.published else ",published" if self.published == found else ",not-the-published"
-        told = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompt={found}{known},{told}"
+        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
+        return f"prompt={found}{known},{parameters}"
 
 
 def show_answer(question: str, prediction: str, target: str) -> tuple[str, str]:
     """All three texts between marks that none of them can contain."""
     fence = mark(prediction, f"{question}\0{target}")
     parts = (("QUESTION", question), ("RIGHT ANSWER", target), ("CANDIDATE", prediction))
-    told = [f"[{name} {fence}]\n{text}\n[END {name} {fence}]" for name, text in parts]
-    return SYSTEM, "\n\n".join([*told, 'Answer with {"right": true} or {"right": false}.'])
+    fenced = [f"[{name} {fence}]\n{text}\n[END {name} {fence}]" for name, text in parts]
+    return SYSTEM, "\n\n".join([*fenced, 'Answer with {"right": true} or {"right": false}.'])
 
 
 def read_right(text: str) -> float | None:
     """The last JSON object with `right`, be it true or "yes"; else an answer of one such word."""
-    said = THOUGHTS.sub(" ", text).strip()
-    found = [entry["right"] for entry in find_objects(said) if "right" in entry]
+    answer = THOUGHTS.sub(" ", text).strip()
+    found = [entry["right"] for entry in find_objects(answer) if "right" in entry]
     if found and isinstance(found[-1], bool):
         return float(found[-1])
-    word = VERDICT.fullmatch(str(found[-1]) if found else said)
+    word = VERDICT.fullmatch(str(found[-1]) if found else answer)
     return None if word is None else float(word[1].lower() in ("yes", "true", "right"))
 
 

@@ -54,9 +54,9 @@ class Judge:
     def version(self) -> str:
         """What a signature says of it, besides the model."""
         known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
-        told = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        held = ",schema" if self.schema else ""
-        return f"prompt={self.prompt}{known}{held}" + (f",{told}" if told else "")
+        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
+        schema = ",schema" if self.schema else ""
+        return f"prompt={self.prompt}{known}{schema}" + (f",{parameters}" if parameters else "")
 
     def __str__(self) -> str:
         return f"judge:{self.name}"
@@ -64,6 +64,6 @@ class Judge:
 
 def hash_prompt(system: str, user: str) -> str:
     """Of two messages with their variables filled in; an empty system message is none."""
-    said = ([{"role": "system", "content": system}] if system else []) + [{"role": "user", "content": user}]
-    told = json.dumps(said, ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:DIGITS]
+    messages = ([{"role": "system", "content": system}] if system else []) + [{"role": "user", "content": user}]
+    document = json.dumps(messages, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(document.encode()).hexdigest()[:DIGITS]

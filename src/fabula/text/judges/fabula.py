@@ -54,8 +54,8 @@ def show_pair(prediction: str, reference: str, turned: bool = False) -> str:
     """Both texts between their marks, the reference first; `turned`: last."""
     fence = mark(prediction, reference)
     parts = [("REFERENCE", reference), ("CANDIDATE", prediction)]
-    told = [f"[{name} {fence}]\n{text}\n[END {name} {fence}]" for name, text in (parts[::-1] if turned else parts)]
-    return "\n\n".join([*told, 'Answer with {"score": N}.'])
+    fenced = [f"[{name} {fence}]\n{text}\n[END {name} {fence}]" for name, text in (parts[::-1] if turned else parts)]
+    return "\n\n".join([*fenced, 'Answer with {"score": N}.'])
 
 
 def asks(system: str, turned: bool = False) -> Messages:

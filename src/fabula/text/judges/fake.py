@@ -20,43 +20,43 @@ FENCED = re.compile(rf"\[({NAMES}) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
 
 def reply(body: dict[str, Any]) -> str:
     """An answer in the shape that most judges ask for."""
-    said = [m["content"] for m in body["messages"]]
-    texts = {name: text for name, _, text in FENCED.findall(said[-1])}
+    contents = [m["content"] for m in body["messages"]]
+    texts = {name: text for name, _, text in FENCED.findall(contents[-1])}
     if texts.keys() & EXAMINED:
         return examine(texts)
     if "POINTS" in texts:
-        return json.dumps({"told": find_told(texts["POINTS"], texts.get("TOLD", ""))})
-    score = count_common(texts["CANDIDATE"], texts["REFERENCE"]) if len(texts) == 2 else draw(json.dumps(said))
+        return json.dumps({"told": find_points(texts["POINTS"], texts.get("TOLD", ""))})
+    score = count_common(texts["CANDIDATE"], texts["REFERENCE"]) if len(texts) == 2 else draw(json.dumps(contents))
     return json.dumps({"score": score, "pred": "yes" if score > 4 else "no", "explanation": "words in common"})
 
 
 def examine(texts: dict[str, str]) -> str:
     """About a description: its sentences as events, what it shares words with, the sentence nearest to a question."""
-    told = texts.get("DESCRIPTION", "")
-    sentences = [s.strip() for s in re.split(r"(?<=[.!?])\s+", told) if s.strip()]
+    description = texts.get("DESCRIPTION", "")
+    sentences = [s.strip() for s in re.split(r"(?<=[.!?])\s+", description) if s.strip()]
     if "EVENTS" in texts:
         events = [line.partition(" ")[2] for line in texts["EVENTS"].splitlines()]
-        known = ["entailment" if count_held(event, told) > 0.7 else "neutral" for event in events]
+        known = ["entailment" if share_of_words(event, description) > 0.7 else "neutral" for event in events]
         return json.dumps({"events": [{"event": e, "relationship": r} for e, r in zip(events, known, strict=True)]})
     if "GIVEN ANSWER" in texts:
-        held = count_held(texts.get("RIGHT ANSWER", ""), texts["GIVEN ANSWER"])
-        return json.dumps({"pred": "yes" if held > 0.5 else "no", "score": round(5 * held)})
+        share = share_of_words(texts.get("RIGHT ANSWER", ""), texts["GIVEN ANSWER"])
+        return json.dumps({"pred": "yes" if share > 0.5 else "no", "score": round(5 * share)})
     if "QUESTION" in texts:
-        return max(sentences, key=lambda s: count_held(texts["QUESTION"], s), default="unknown")
+        return max(sentences, key=lambda s: share_of_words(texts["QUESTION"], s), default="unknown")
     return json.dumps({"events": sentences[:10]})
 
 
-def count_held(text: str, within: str) -> float:
+def share_of_words(text: str, within: str) -> float:
     """The share of a text's words that another text has."""
-    a, b = (set(re.findall(r"\w+", some.lower())) for some in (text, within))
+    a, b = (set(re.findall(r"\w+", words.lower())) for words in (text, within))
     return len(a & b) / len(a) if a else 0.0
 
 
 def obey(body: dict[str, Any]) -> str:
     """A judge that does what a caption tells it: the worst case, for tests."""
     texts = {name: text for name, _, text in FENCED.findall(body["messages"][-1]["content"])}
-    told = re.search(r'"score":\s*(\d+)', texts.get("CANDIDATE", ""))
-    return json.dumps({"score": int(told[1])}) if told else reply(body)
+    wanted = re.search(r'"score":\s*(\d+)', texts.get("CANDIDATE", ""))
+    return json.dumps({"score": int(wanted[1])}) if wanted else reply(body)
 
 
 def count_common(candidate: str, reference: str) -> int:
@@ -65,9 +65,9 @@ def count_common(candidate: str, reference: str) -> int:
     return round(10 * f1(common / len(a), common / len(b))) if common else 0
 
 
-def find_told(points: str, told: str) -> list[int]:
+def find_points(points: str, caption: str) -> list[int]:
     """The numbers of points, a line `N. (dimension) words` each."""
-    words = set(re.findall(r"\w+", told.lower()))
+    words = set(re.findall(r"\w+", caption.lower()))
     listed = re.findall(r"^(\d+)\. \([^)]*\) (.*)$", points, re.M)
     return [int(n) for n, point in listed if set(re.findall(r"\w+", point.lower())) <= words]
 

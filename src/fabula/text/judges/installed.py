@@ -95,15 +95,15 @@ def read_quoted(
     args = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
     quoted = ast.FunctionDef("quoted", args, [ast.Return(found)], [], **TYPELESS)
     check_pure(quoted, source)
-    made = make_function(quoted, tree, source, name)
+    function = make_function(quoted, tree, source, name)
 
     def build(*args: Any) -> tuple[str, ...]:
-        texts: tuple[str, ...] = made.value(*args)
+        texts: tuple[str, ...] = function.value(*args)
         if not all(isinstance(text, str) for text in texts):
             raise refuse(source, name, "builds something else than text")
         return texts
 
-    return Found(build, made.source, made.digest)
+    return Found(build, function.source, function.digest)
 
 
 def make_function(node: ast.FunctionDef, tree: ast.Module, source: str, name: str) -> Found:
@@ -115,11 +115,11 @@ def make_function(node: ast.FunctionDef, tree: ast.Module, source: str, name: st
         exec(compile(module, source, "exec"), names)
     except (SyntaxError, ValueError, TypeError, NameError, RecursionError, MemoryError) as error:
         raise refuse(source, name, f"cannot be read ({type(error).__name__}: {error})") from None
-    made: Callable[..., Any] = names[node.name]
+    function: Callable[..., Any] = names[node.name]
 
     def build(*args: Any) -> Any:
         try:
-            return made(*args)
+            return function(*args)
         except Exception as error:  # whatever a stranger's code may raise
             raise refuse(source, name, f"does not take what it is given ({type(error).__name__}: {error})") from None
 
@@ -131,9 +131,9 @@ def fill(text: str, name: str, **values: str) -> str:
     try:
         return fill_in(text, **values)
     except (ValueError, TypeError, LookupError) as error:
-        told = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         raise SpecError(
-            f"the prompt {name} cannot be filled in ({told}); is it the version that the protocol names?"
+            f"the prompt {name} cannot be filled in ({problem}); is it the version that the protocol names?"
         ) from None
 
 
@@ -171,8 +171,8 @@ def find_file(package: str, path: str, pip: str = "") -> tuple[Path, str]:
         raise SpecError(f"this prompt is read from your own copy of {package}, which is no package; {hint}")
     head = path.partition("/")[0]
     try:
-        held = distribution(package)
-        file, named = Path(str(held.locate_file(path))), f"{package} {held.version}"
+        installed = distribution(package)
+        file, named = Path(str(installed.locate_file(path))), f"{package} {installed.version}"
     except PackageNotFoundError:
         spec = importlib.util.find_spec(head) if head.isidentifier() else None
         roots = list(spec.submodule_search_locations or ()) if spec else []

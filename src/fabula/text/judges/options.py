@@ -1,4 +1,4 @@
-"""The flags of every verb that may ask a judge: which model, where it is, how fast, and what is kept of its answers."""
+"""The options of every verb that may call a judge: which model, where it is, how fast, and where answers are stored."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from fabula.llm.options import EndpointOptions
 
 Failed = Literal["zero", "drop", "raise"]
+SHARED = ("url", "model", "key_env", "concurrency", "rpm", "timeout", "retries", "record", "replay")  # with an endpoint
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions(Options):
-    """Where the judge of SODA_c(text=judge:NAME) and of protocols with a judge is found."""
+    """The endpoint of the judge of SODA_c(text=judge:NAME) and of protocols with a judge."""
 
     judge_url: str | None = option(
         None,
@@ -53,7 +54,7 @@ class JudgeOptions(Options):
         return self.judge_url is not None or self.judge_replay is not None
 
     @property
-    def heeded_by_judges(self) -> list[str]:
+    def judge_flags(self) -> list[str]:
         """The flags of a judge that were given."""
         return [o.flag for o in self.given() if o.name.startswith("judge_")]
 
@@ -68,24 +69,15 @@ class JudgeOptions(Options):
         if self.judge_replay is not None and self.judge_record is not None:
             raise SpecError("--judge-record writes judgements and --judge-replay reads them; say one of the two")
         try:
-            made = EndpointOptions(
-                url=self.judge_url or "fake:",
-                model=self.judge_model or "fake",
-                key_env=self.judge_key_env,
-                concurrency=self.judge_concurrency,
-                rpm=self.judge_rpm,
-                timeout=self.judge_timeout,
-                retries=self.judge_retries,
-                record=self.judge_record,
-                replay=self.judge_replay,
-            )
+            values = {name: getattr(self, f"judge_{name}") for name in SHARED}
+            endpoint = EndpointOptions(**{name: value for name, value in values.items() if value is not None})
         except SpecError as error:  # says --url
             raise SpecError(str(error).replace("--", "--judge-")) from None
-        if self.judge_model is not None or (self.judge_replay is None and made.is_fake):
-            return made
+        if self.judge_model is not None or (self.judge_replay is None and endpoint.is_fake):
+            return endpoint
         if self.judge_replay is None:
             raise SpecError(f"which model judges at {self.judge_url} is not said; say --judge-model")
-        return replace(made, model=find_model(self.judge_replay))
+        return replace(endpoint, model=find_model(self.judge_replay))
 
 
 def list_models(record: Path) -> list[str]:
@@ -95,11 +87,11 @@ def list_models(record: Path) -> list[str]:
     from fabula.llm.record import Record
 
     found: dict[str, None] = {}
-    with Record(record) as kept:
-        for place in kept.places.values():
-            kept.file.seek(place)
+    with Record(record) as answers:
+        for place in answers.places.values():
+            answers.file.seek(place)
             try:
-                found[str(json.loads(kept.file.readline())["call"]["model"])] = None
+                found[str(json.loads(answers.file.readline())["call"]["model"])] = None
             except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # it says so when it is asked for
     return list(found)

@@ -35,25 +35,25 @@ def find_prompt(name: str, where: Path | None) -> Callable[..., Any]:
 
 def ask_about(prediction: str, reference: str) -> tuple[str, str]:
     """A caption and what it should say → system, user."""
-    made = find_prompt(CAPTIONS, folder.get())(reference, prediction)
-    return take_messages(made, f"{PACKAGE} {PATH}:{CAPTIONS}")
+    messages = find_prompt(CAPTIONS, folder.get())(reference, prediction)
+    return take_messages(messages, f"{PACKAGE} {PATH}:{CAPTIONS}")
 
 
 def ask_about_answer(question: str, prediction: str, target: str) -> tuple[str, str]:
     """An answer to a question, and the right one → system, user."""
-    made = find_prompt(ANSWERS, folder.get())(question, prediction, target)
-    return take_messages(made, f"{PACKAGE} {PATH}:{ANSWERS}")
+    messages = find_prompt(ANSWERS, folder.get())(question, prediction, target)
+    return take_messages(messages, f"{PACKAGE} {PATH}:{ANSWERS}")
 
 
 def read_strict(text: str, needed: tuple[str, ...] = ()) -> float | None:
     """The judgement, beyond 0 … 1 where the model goes there; None where there is none."""
     try:
-        said = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):  # 0 in the published program, in silence
         return None
-    if not isinstance(said, dict) or not {"score", *needed} <= said.keys():
+    if not isinstance(answer, dict) or not {"score", *needed} <= answer.keys():
         return None
-    score = said["score"]
+    score = answer["score"]
     if not isinstance(score, int | float):
         return None
     try:
@@ -66,10 +66,10 @@ def read_strict(text: str, needed: tuple[str, ...] = ()) -> float | None:
 def read_verdict(text: str) -> float | None:
     """1 where the answer is said to be right; None where the published program ends."""
     try:
-        said = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
         return float("yes" in text or "Yes" in text)  # in "eyes" too
-    return float(said["pred"] == "yes") if isinstance(said, dict) and "pred" in said else None
+    return float(answer["pred"] == "yes") if isinstance(answer, dict) and "pred" in answer else None
 
 
 JUDGES = (

@@ -21,17 +21,17 @@ LONGEST = 1 << 16  # characters that are looked at
 
 def read_score(text: str, field: str = "score", top: float = 10.0) -> float | None:
     """The judgement in [0, 1], or None where there is none."""
-    said = THOUGHTS.sub(" ", text[:LONGEST]).strip()
-    objects = [found[field] for found in find_objects(said) if field in found]
+    answer = THOUGHTS.sub(" ", text[:LONGEST]).strip()
+    objects = [found[field] for found in find_objects(answer) if field in found]
     if objects:
         return as_score(objects[-1], top)
     worded: set[tuple[str, str]] = set(
-        re.findall(rf"\b{field}\b[\"'`*\s]{{0,6}}(?:is|of|:|=)?[\"'`*\s]{{0,6}}{NUMBER}", said, re.I)
+        re.findall(rf"\b{field}\b[\"'`*\s]{{0,6}}(?:is|of|:|=)?[\"'`*\s]{{0,6}}{NUMBER}", answer, re.I)
     )
     if len(worded) == 1:
         ((number, of),) = worded
         return scaled(number, of, top)
-    bare = BARE.fullmatch(said)
+    bare = BARE.fullmatch(answer)
     return scaled(bare[1], bare[2] or "", top) if bare and not worded else None
 
 

@@ -51,10 +51,10 @@ class JudgeScorer:
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
         shapes = [(len(candidates), len(references)) for candidates, references in blocks]
         total = sum(c * r for c, r in shapes)
-        asked = np.ones(total, bool) if wanted is None else wanted
+        chosen = np.ones(total, bool) if wanted is None else wanted
         pairs = [(c, r) for candidates, references in blocks for c in candidates for r in references]
         found = np.zeros(total)
-        found[asked] = self.judge_pairs([pairs[k] for k in np.flatnonzero(asked).tolist()], total - int(asked.sum()))
+        found[chosen] = self.judge_pairs([pairs[k] for k in np.flatnonzero(chosen).tolist()], total - int(chosen.sum()))
         ends = np.cumsum([c * r for c, r in shapes])[:-1]
         return [part.reshape(shape) for part, shape in zip(np.split(found, ends), shapes, strict=True)]
 
@@ -88,7 +88,7 @@ def session_of(ask: JudgeOptions) -> Iterator[Session]:
 
 
 def find_session() -> Session:
-    """That of this run; when it is over, what it was told is still known."""
+    """The session of this run; its answers stay known after the run."""
     open_now = session_in_use.get()
     if open_now is not None:
         last_session[:] = [open_now]

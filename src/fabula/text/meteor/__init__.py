@@ -81,8 +81,8 @@ def align_all(candidates: Sequence[str], references: Sequence[str]) -> list[Alig
 
     index, found = open_index(), list[Alignment]()
     if engine := _engine(index):
-        made = engine.align(candidates, references, _kernels.threads())
-        return [Alignment(c, r, [Match(*match) for match in matches]) for c, r, matches in made]
+        aligned = engine.align(candidates, references, _kernels.threads())
+        return [Alignment(c, r, [Match(*match) for match in matches]) for c, r, matches in aligned]
     for candidate, reference in zip(candidates, references, strict=True):
         hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
         try:
@@ -129,9 +129,9 @@ def table(
             return Table(*engine.segments(candidates, references, threads or _kernels.threads(), crowded == "zero"))
     _check_segments(candidates, references)
     items = zip(candidates, references, strict=True)
-    made = [_best_segment(f"item {k}", *item, index, crowded) for k, item in enumerate(items)]
-    stats = np.array([s.stats for s in made], np.float64).reshape(-1, 23)
-    return Table(stats, np.array([s.score for s in made]), np.array([s.crowded for s in made], np.int64))
+    segments = [_best_segment(f"item {k}", *item, index, crowded) for k, item in enumerate(items)]
+    stats = np.array([s.stats for s in segments], np.float64).reshape(-1, 23)
+    return Table(stats, np.array([s.score for s in segments]), np.array([s.crowded for s in segments], np.int64))
 
 
 def score_pairs(pairs: Pairs, *, threads: int | None = None) -> Table:

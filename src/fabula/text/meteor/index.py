@@ -85,12 +85,12 @@ class Tables:
             tables = cls(folder / "meteor-1.5.jar", folder / "data" / "paraphrase-en.gz")
             if tables.jar.is_file() and tables.paraphrases.is_file():
                 return tables
-        seen = (
+        problem = (
             f"no METEOR tables in {places[0]}"
             if places
             else "pycocoevalcap, which carries METEOR's tables, is not installed"
         )
-        raise InputError(seen, hint=INSTALL)
+        raise InputError(problem, hint=INSTALL)
 
     def fingerprint(self) -> bytes:
         """32 bytes that change with the tables' contents; reads a few hundred bytes, not the tables."""
@@ -247,10 +247,10 @@ def is_sound(sections: dict[str, Array]) -> bool:
 
 def check_sections_python(sections: dict[str, Array]) -> None:
     """The specification of the kernel's check: KeyError or ValueError for the first section that does not fit."""
-    given = {name: sections[name] for name in KINDS}
-    for name, array in given.items():
+    arrays = {name: sections[name] for name in KINDS}
+    for name, array in arrays.items():
         require(array.dtype == np.dtype(KINDS[name]) and array.ndim == 1, name)
-    t = Index(Path(), given)
+    t = Index(Path(), arrays)
     V, N = len(t.word_flags), len(t.trie_word)
     check_starts(t.word_start, V, len(t.word_bytes), "word_start")
     text, start = t.word_bytes.tobytes(), t.word_start.tolist()
@@ -258,7 +258,7 @@ def check_sections_python(sections: dict[str, Array]) -> None:
         text[a:b].decode()  # UnicodeDecodeError is a ValueError
     require((t.word_flags <= FUNCTION | IRREGULAR | LEMMA).all(), "word_flags")
     for name in ("synset", "base"):
-        starts, ids = given[f"{name}_start"], given[f"{name}_ids"]
+        starts, ids = arrays[f"{name}_start"], arrays[f"{name}_ids"]
         check_starts(starts, V, len(ids), f"{name}_start")
         check_rising(starts, ids, f"{name}_ids")
     for prefixes in (t.prefixes, t.prefixes_number):

@@ -66,10 +66,10 @@ def make_baseline(model: str, sentences: Sequence[str], *, seed: int = 0, pairs:
     second = (first + chance.integers(1, len(distinct), size=pairs)) % len(distinct)  # never the same one
     found = {}
     for take, name in (("p", "bertscore-p"), ("r", "bertscore-r"), ("f", "bertscore")):
-        made = scorer(f"{name}:{model}")
+        bertscore = scorer(f"{name}:{model}")
         blocks = [([distinct[i]], [distinct[j]]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-        found[take.upper()] = float(np.mean([scores[0, 0] for scores in made.pairs_many(blocks)]))
-    layer, folder = made.layer, made.folder  # type: ignore[attr-defined]
+        found[take.upper()] = float(np.mean([scores[0, 0] for scores in bertscore.pairs_many(blocks)]))
+    layer, folder = bertscore.layer, bertscore.folder  # type: ignore[attr-defined]
     row = ",".join([str(layer), *(f"{found[take]:.8f}" for take in ("P", "R", "F"))])
     write_text(find_folder(folder) / FILE, [f"{','.join(HEAD)}\n{row}\n"])
     return found

@@ -61,8 +61,8 @@ class Encoder:
             stop = start + 1
             while stop < len(order) and len(ids[order[stop]]) * (stop + 1 - start) <= TOKENS:
                 stop += 1
-            some = order[start:stop]
-            for i, vectors in zip(some, self.batch([ids[i] for i in some], layer), strict=True):
+            batch = order[start:stop]
+            for i, vectors in zip(batch, self.batch([ids[i] for i in batch], layer), strict=True):
                 found[i] = vectors
             start = stop
         return found
@@ -70,15 +70,15 @@ class Encoder:
     def batch(self, ids: Sequence[Sequence[int]], layer: int | None) -> list[Floats]:
         w, n = self.weights, max(map(len, ids))
         tokens = np.zeros((len(ids), n), np.int64)
-        seen = np.zeros((len(ids), n), bool)
+        real = np.zeros((len(ids), n), bool)
         for i, row in enumerate(ids):
-            tokens[i, : len(row)], seen[i, : len(row)] = row, True
+            tokens[i, : len(row)], real[i, : len(row)] = row, True
         x = w["embeddings.word_embeddings.weight"][tokens]  # [B, T, C]
         x = x + w["embeddings.position_embeddings.weight"][self.shape.offset : self.shape.offset + n]
         x = self.normed(x + w["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-        unseen = np.where(seen, 0.0, -np.inf).astype(np.float32)[:, None, None, :]  # [B, 1, 1, T]
+        padding = np.where(real, 0.0, -np.inf).astype(np.float32)[:, None, None, :]  # [B, 1, 1, T]
         for k in range(self.shape.layers if layer is None else layer):
-            x = self.layer(x, unseen, f"encoder.layer.{k}")
+            x = self.layer(x, padding, f"encoder.layer.{k}")
         return [x[i, : len(row)] for i, row in enumerate(ids)]
 
     def layer(self, x: Floats, unseen: Floats, at: str) -> Floats:
@@ -143,18 +143,20 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
 
 
 def read_shape(folder: Path) -> Shape:
-    said = read_json(folder, "config.json")
-    family = said.get("model_type")
+    config = read_json(folder, "config.json")
+    family = config.get("model_type")
     if family not in FAMILIES:
         hint = f"encoders that are read here: {', '.join(FAMILIES)}"
         raise InputError(f"model_type is {family!r:.60}", file=folder / "config.json", hint=hint)
     names = ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
-    sizes = [said.get(name) for name in names]
+    sizes = [config.get(name) for name in names]
     if not all(isinstance(n, int) and 0 < n < 1 << 20 for n in sizes) or sizes[2] % sizes[1]:  # type: ignore[operator]
         raise InputError(f"{', '.join(names)} are {sizes!r:.80}", file=folder / "config.json", hint="copy it again")
-    offset = said.get("pad_token_id", 1) + 1 if family == "roberta" else 0
+    offset = config.get("pad_token_id", 1) + 1 if family == "roberta" else 0
     layers, heads, width, positions = (int(n) for n in sizes)  # type: ignore[arg-type]
-    return Shape(family, layers, heads, width, min(512, positions - offset), offset, said.get("layer_norm_eps", 1e-12))
+    return Shape(
+        family, layers, heads, width, min(512, positions - offset), offset, config.get("layer_norm_eps", 1e-12)
+    )
 
 
 def read_weights(folder: Path, shape: Shape) -> dict[str, Floats]:

@@ -41,8 +41,8 @@ def find_folder(name: str) -> Path:
 @functools.lru_cache(maxsize=8)
 def digest(name: str) -> str:
     """The first 8 digits of the SHA-256 of its weights: what a signature says of a model."""
-    seen = hashlib.sha256()
+    sha = hashlib.sha256()
     with (find_folder(name) / "model.safetensors").open("rb") as file:
         while chunk := file.read(1 << 20):
-            seen.update(chunk)
-    return seen.hexdigest()[:8]
+            sha.update(chunk)
+    return sha.hexdigest()[:8]

@@ -82,10 +82,10 @@ def native_engine(kernels: ModuleType) -> Any:
             return kernels.Scanner(sections["classes"].tobytes(), sections["next"], sections["accepts"], packed, blanks)
     a = automaton()
     packed, blanks = pack_rules(a)
-    made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, packed, blanks)
+    scanner = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, packed, blanks)
     if place:
-        save_tables(*place, made, a)
-    return made
+        save_tables(*place, scanner, a)
+    return scanner
 
 
 Packed = tuple[list[tuple[Any, ...]], str]
@@ -101,9 +101,9 @@ def pack_rules(a: Automaton) -> Packed:
     ], "".join(sorted(BLANKS + LINE_ENDS))
 
 
-def unpack_rules(kept: bytes) -> Packed:
+def unpack_rules(stored: bytes) -> Packed:
     """The same from the cache: the rules themselves need not be loaded."""
-    packed, blanks = json.loads(kept)
+    packed, blanks = json.loads(stored)
     return [(*plain, [tuple(edit) for edit in edits]) for *plain, edits in packed], blanks
 
 
@@ -124,9 +124,9 @@ def locate_tables() -> tuple[Path, cachefile.Seal] | None:
         return None
 
 
-def save_tables(path: Path, seal: cachefile.Seal, made: Any, a: Automaton) -> None:
+def save_tables(path: Path, seal: cachefile.Seal, scanner: Any, a: Automaton) -> None:
     """Where they cannot be written, the next process makes them again: a tenth of a second, and no error."""
-    following, accepts = made.tables()
+    following, accepts = scanner.tables()
     classes = np.frombuffer(a.classes, np.uint8)
     rules = np.frombuffer(json.dumps(pack_rules(a)).encode("ascii"), np.uint8)
     with contextlib.suppress(OSError):
@@ -165,8 +165,8 @@ def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bo
     distinct = list(dict.fromkeys(captions))
     if len(distinct) == len(captions):
         return tokenize_lines(captions)
-    made = dict(zip(distinct, tokenize_lines(distinct), strict=True))
-    return [made[text] for text in captions]
+    tokens = dict(zip(distinct, tokenize_lines(distinct), strict=True))
+    return [tokens[text] for text in captions]
 
 
 def check_caption(text: object, index: int) -> str:

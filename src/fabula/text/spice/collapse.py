@@ -310,7 +310,7 @@ def share(a: Arcs, edges: list[Edge]) -> None:
             elif label in SUBJECTS and head not in subjects:
                 subject = a.under(head, *SUBJECTS)[0]
                 subjects[head] = (a.label[subject], subject)
-    seen = set(edges)
+    known = set(edges)
     new: list[Edge] = []
     for label, first, other in edges:
         if not label.startswith("conj:"):
@@ -323,8 +323,8 @@ def share(a: Arcs, edges: list[Edge]) -> None:
             name, subject = subjects[first]
             new.append((voice(name, a.tag[other], other in passive), other, subject))
     for edge in new:
-        if edge not in seen:
-            seen.add(edge)
+        if edge not in known:
+            known.add(edge)
             edges.append(edge)
 
 

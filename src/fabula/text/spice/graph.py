@@ -26,7 +26,6 @@ NOUN = frozenset(["NN", "NNS", "NNP", "NNPS"])
 SINGULAR_NOUN = frozenset(["NN", "NNP"])
 PLURAL_NOUN = frozenset(["NNS", "NNPS"])
 PRONOUN = frozenset(["PRP", "PRP$"])
-ADJECTIVE = frozenset(["JJ", "JJR", "JJS"])
 SINGULAR = frozenset(
     "i me my mine he she it him her his hers its one one's himself herself itself myself yourself oneself".split()
 )
@@ -292,12 +291,12 @@ def resolve_pronouns(g: Graph) -> None:
 
 def antecedent(g: Graph, start: int, wanted: frozenset[str]) -> int:
     """The first noun met breadth first."""
-    seen, queue = {start}, [start]
+    visited, queue = {start}, [start]
     for node in queue:
         if g.tag[node] in wanted:
             return node
-        for kid in sorted({kid for _, kid in g.kids[node]} - seen, key=g.position.__getitem__):
-            seen.add(kid)
+        for kid in sorted({kid for _, kid in g.kids[node]} - visited, key=g.position.__getitem__):
+            visited.add(kid)
             queue.append(kid)
     return 0
 
@@ -401,11 +400,11 @@ def propose(g: Graph) -> list[Tuple]:
                 for subject in subjects:
                     relations += [(lemma[subject], lemma[obj], predicate(g, node, label)) for label, obj in own]
             elif subjects:
-                said = [describe_subject(g, subject, node, case) for subject in subjects]
+                proposed = [describe_subject(g, subject, node, case) for subject in subjects]
                 if copulas:
-                    copular += [t for t in said if t for _ in range(copulas)]
+                    copular += [t for t in proposed if t for _ in range(copulas)]
                 else:
-                    plain += [t for t in said if t]
+                    plain += [t for t in proposed if t]
             if any(tag[subject] in PLURAL_NOUN for subject in subjects):
                 governs_plural.add(node)
     clauses = [

@@ -309,18 +309,18 @@ def verb_head(g: Phrases, node: int, context: bool) -> int:
                 copula = True
     if not auxiliary and not copula and not any(mask[k] & GET for k in kids):
         return -1
-    some = None
+    inner = None
     if auxiliary or participle_follows(g, node):
-        some = tuple(k for k in kids if not aside(g, k))
-        found = locate(tuple(base(label[k]) for k in some), "(", ("VP", "ADJP") if copula or modal else ("VP",))
+        inner = tuple(k for k in kids if not aside(g, k))
+        found = locate(tuple(base(label[k]) for k in inner), "(", ("VP", "ADJP") if copula or modal else ("VP",))
         if found >= 0:
-            return some[found]
+            return inner[found]
     if copula and not (context and (is_existential(g, node) or is_question(g, node))):
-        some = some or tuple(k for k in kids if not aside(g, k))
+        inner = inner or tuple(k for k in kids if not aside(g, k))
         way = ")" if label[node] == "SQ" else "("
-        found = locate(tuple(base(label[k]) for k in some), way, COPULAR_HEADS)
+        found = locate(tuple(base(label[k]) for k in inner), way, COPULAR_HEADS)
         if found >= 0:
-            k = some[found]
+            k = inner[found]
             if label[node] == "SQ" and label[k].startswith("NP"):
                 if not any(name.startswith("NP") for name in names[: g.at[k]]):
                     return -1

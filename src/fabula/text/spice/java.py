@@ -59,7 +59,7 @@ def find_java() -> str:
 def scores(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, memory: str | None = None
 ) -> list[SpiceScore]:
-    """One score per candidate, in one run of the original; `memory` is what Java may take, 6G unless told."""
+    """One score per candidate, in one run of the original; `memory` is what Java may take, 6G by default."""
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
         check_pair(candidate, texts, item=k)
     if not candidates:
@@ -69,17 +69,17 @@ def scores(
     rows = [
         {"image_id": k, "test": c, "refs": list(r)} for k, (c, r) in enumerate(zip(candidates, references, strict=True))
     ]
-    with temporary_folder("fabula-spice") as made:
-        given, out = made / "in.json", made / "out.json"
-        with name_write_failures(given):
-            given.write_text(json.dumps(rows), encoding="utf-8")
+    with temporary_folder("fabula-spice") as work:
+        input_file, out = work / "in.json", work / "out.json"
+        with name_write_failures(input_file):
+            input_file.write_text(json.dumps(rows), encoding="utf-8")
         jars = os.pathsep.join(map(str, sorted({*folder.glob("*.jar"), *(folder / "lib").glob("*.jar")})))
-        command = [java, f"-Xmx{memory}", *SETTINGS, "-cp", jars, "edu.anu.spice.SpiceScorer", str(given)]
+        command = [java, f"-Xmx{memory}", *SETTINGS, "-cp", jars, "edu.anu.spice.SpiceScorer", str(input_file)]
         command += ["-out", str(out), "-detailed", "-subset", "-silent"]
         try:
             run = subprocess.run(  # in the folder made: a JVM that crashes leaves its report where it runs
                 command,
-                cwd=made,
+                cwd=work,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 encoding="utf-8",
@@ -96,18 +96,18 @@ def scores(
     return [read_score(found[k]) for k in range(len(candidates))]
 
 
-def describe_exit(code: int, said: str, memory: str) -> str:
+def describe_exit(code: int, output: str, memory: str) -> str:
     """How a run failed and what to do, in one line; `said` is what Java wrote, log and stack traces and all."""
     hint = "spice=native needs no Java"
-    if "insufficient memory" in said or "Could not reserve" in said:
+    if "insufficient memory" in output or "Could not reserve" in output:
         return f"could not have its {memory} of memory; give it less by FABULA_SPICE_MEMORY, or say spice=native"
-    if "OutOfMemoryError" in said or "ran out of memory" in said:
+    if "OutOfMemoryError" in output or "ran out of memory" in output:
         return f"ran out of its {memory} of memory; give it more by FABULA_SPICE_MEMORY, or say spice=native"
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         why = ", perhaps by the system for want of memory" if name == "SIGKILL" else ""
         return f"was ended by {name}{why}; {hint}"
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     wrong = [line for line in lines if "Exception" in line or "Error" in line or "Invalid" in line]
     wrong = [line for line in wrong if not line.startswith(("at ", "Error: Could not score"))]
     line = (wrong or lines or ["nothing was said"])[0]

@@ -622,9 +622,9 @@ def into_fragment(t: Tree, node: int) -> bool:
 
 def after_clause(t: Tree, node: int) -> bool:
     """ "the day after he left": as a prepositional phrase."""
-    seen, changed = False, False
+    after_noun, changed = False, False
     for k in t.kids[node] if t.label[node] == "NP" else ():
-        if seen and t.label[k] == "SBAR":
+        if after_noun and t.label[k] == "SBAR":
             inner = t.kids[k]
             if any(
                 t.label[j] == "IN" and t.low[j] in BEFORE and "S" in [t.label[i] for i in inner[at + 1 :]]
@@ -632,7 +632,7 @@ def after_clause(t: Tree, node: int) -> bool:
             ):
                 t.label[k] = "PP"
                 changed = True
-        seen = seen or t.label[k] == "NP"
+        after_noun = after_noun or t.label[k] == "NP"
     return changed
 
 

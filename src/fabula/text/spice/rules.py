@@ -203,16 +203,17 @@ BY_LABELS: dict[tuple[str, bool], dict[str, Found]] = {}  # phrase and whether i
 
 def rules_for(of: str, joins: bool, child: str) -> Found:
     """(relation, condition, subtypes with theirs), in the order in which they count."""
-    some = [
+    matching = [
         (name, condition)
         for name, ofs, children, condition in RULES
         if (ofs is None or of in ofs)
         and (child in children if isinstance(children, frozenset) else children(child))
         and (joins or name != "conj")
     ]
-    some.sort(key=lambda pair: pair[0])
+    matching.sort(key=lambda pair: pair[0])
     return tuple(
-        (name, condition, tuple(pair for pair in some if pair[0] in SUBTYPES.get(name, ()))) for name, condition in some
+        (name, condition, tuple(pair for pair in matching if pair[0] in SUBTYPES.get(name, ())))
+        for name, condition in matching
     )
 
 

@@ -103,10 +103,10 @@ class Scene:
         if best is not None:
             best.concept.merge(concept)
             return best
-        made = Node(concept)
-        self.nodes.append(made)
-        self.by_word[word] = made
-        return made
+        new = Node(concept)
+        self.nodes.append(new)
+        self.by_word[word] = new
+        return new
 
     def attribute(self, node: Node, concept: Concept) -> None:
         if not merge_into(concept, node.attributes):

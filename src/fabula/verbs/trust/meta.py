@@ -58,8 +58,8 @@ def meta(
     (['METEOR'], 3)
     """
     options, ask = split_keywords("meta", keywords, options or MetaOptions(), ask or JudgeOptions())
-    if flickr8k is None and ask.heeded_by_judges:
-        raise SpecError(f"tables of scores are scored already, and {ask.heeded_by_judges[0]} would not be heeded")
+    if flickr8k is None and ask.judge_flags:
+        raise SpecError(f"tables of scores are scored already, and {ask.judge_flags[0]} would not be heeded")
     if flickr8k is not None:
         if scores is not None or answers is not None:
             raise SpecError("flickr8k brings its own scores and judgements; name no files beside it")

@@ -56,16 +56,16 @@ def stress(
     )
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
     if all(m.reads == "questions" for m in wanted):
-        if ask.heeded_by_judges:
-            told = f"{ask.heeded_by_judges[0]} would not be heeded"
+        if ask.judge_flags:
+            told = f"{ask.judge_flags[0]} would not be heeded"
             raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
         return stress_questions(wanted, corpus, options, progress)
     if all(m.reads == "moments" for m in wanted):
         return stress_moments(wanted, corpus, options)
     stories, warnings = read_stories(corpus)
     asks = any(metric.uses_llm for metric in wanted)
-    if ask.heeded_by_judges and not asks:
-        raise SpecError(f"none of these metrics asks a judge, and {ask.heeded_by_judges[0]} would not be heeded")
+    if ask.judge_flags and not asks:
+        raise SpecError(f"none of these metrics asks a judge, and {ask.judge_flags[0]} would not be heeded")
     with session_of(ask) if asks else nullcontext():
         seen = spoil_stories(
             wanted,

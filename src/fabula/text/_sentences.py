@@ -1,6 +1,6 @@
-"""Sentences as the kernels count them: each distinct one is told to them once, and goes by its number from then on.
+"""Sentences as the kernels count them: each distinct one is passed once, and goes by its number from then on.
 
-What is told stays, up to a bound, so that the metrics of a run, and its many runs where rules are compared, share it.
+Sentences stay, up to a bound, so that the metrics of a run, and its many runs where rules are compared, share them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from fabula.text import memories
 from fabula.text.placed import Numbers, Pairs, lay_flat
 
-LIMIT = 1 << 17  # sentences kept; about a kilobyte each
+LIMIT = 1 << 17  # sentences; about a kilobyte each
 
 T = TypeVar("T")
 Besides = Callable[[Any], Iterable[str]]  # rows, or None → sentences
 
 
-class Told(NamedTuple):
+class NumberedItems(NamedTuple):
     """Items as the kernels take them: candidate k has the references from starts[k] to starts[k + 1]."""
 
     rows: Any  # _native.Sentences
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 
 
 class Memory:
-    """The sentences that one process has told its kernels."""
+    """The sentences that one process has passed to its kernels."""
 
     def __init__(self, keep: Sequence[str] = ()) -> None:
         self.rows: Any = None
@@ -40,8 +40,8 @@ class Memory:
         self.keep = keep  # sentences that it always has, first of all
         self.lock = Lock()
 
-    def tell(self, kernels: ModuleType, texts: Sequence[str], besides: Besides = lambda rows: ()) -> None:
-        """These sentences; and those that the rows must have besides."""
+    def add(self, kernels: ModuleType, texts: Sequence[str], besides: Besides = lambda rows: ()) -> None:
+        """Add these sentences, and those that the rows must have besides."""
         new = [text for text in dict.fromkeys(chain(besides(self.rows), texts)) if text not in self.numbers]
         if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
             self.rows, self.numbers = kernels.Sentences(), {}
@@ -63,31 +63,31 @@ def count(
     kernels: ModuleType,
     candidates: Sequence[str],
     references: Sequence[Sequence[str]],
-    work: Callable[[Told], T],
+    work: Callable[[NumberedItems], T],
     memory: Memory | None = None,
     besides: Besides = lambda rows: (),
 ) -> T:
-    """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
+    """`work` on these items; one caller at a time, because new sentences move the memory of earlier ones."""
     flat, starts = lay_flat(references)
     own = shared if memory is None else memory
     with own.lock:
-        own.tell(kernels, [*candidates, *flat], besides)
+        own.add(kernels, [*candidates, *flat], besides)
         number = own.numbers.__getitem__
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))
-        return work(Told(own.rows, c, r, starts))
+        return work(NumberedItems(own.rows, c, r, starts))
 
 
 def count_pairs(
     kernels: ModuleType,
     pairs: Pairs,
-    work: Callable[[Told], T],
+    work: Callable[[NumberedItems], T],
     memory: Memory | None = None,
     besides: Besides = lambda rows: (),
 ) -> T:
-    """The same of items by the places of their sentences."""
+    """The same for items that name sentences by their place."""
     own = shared if memory is None else memory
     with own.lock:
-        own.tell(kernels, pairs.texts, besides)
+        own.add(kernels, pairs.texts, besides)
         numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
-        return work(Told(own.rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))
+        return work(NumberedItems(own.rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabula import _kernels, text
-from fabula.text import _told, bleu, cider, meteor, rouge
+from fabula.text import _sentences, bleu, cider, meteor, rouge
 from fabula.text.placed import Pairs
 
 pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here")
@@ -88,8 +88,8 @@ def test_kernels_and_twins_count_alike(seed: int, threads: str, monkeypatch: pyt
 
 
 def test_a_memory_that_is_full_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_told, "LIMIT", 40)
-    monkeypatch.setattr(_told, "shared", _told.Memory())
+    monkeypatch.setattr(_sentences, "LIMIT", 40)
+    monkeypatch.setattr(_sentences, "shared", _sentences.Memory())
     candidates, references = draw_items(9, 60)
     documents = cider.Documents(references[:20])
     items = list(zip(candidates, references, strict=True))
@@ -101,11 +101,11 @@ def test_a_memory_that_is_full_begins_anew(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_documents_are_counted_again_where_the_common_memory_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_told, "LIMIT", 60)
-    monkeypatch.setattr(_told, "shared", _told.Memory())
+    monkeypatch.setattr(_sentences, "LIMIT", 60)
+    monkeypatch.setattr(_sentences, "shared", _sentences.Memory())
     candidates, references = draw_items(9, 60, most=1)
     documents, own = cider.Documents(references[:20]), cider.Documents([])
-    assert documents.memory is _told.shared is own.memory
+    assert documents.memory is _sentences.shared is own.memory
     items = list(zip(candidates, references, strict=True))
     wanted, parts, rows = cider.scores(items, cider.Idf.from_references(references[:20])), list[float](), set[int]()
     for k in range(0, 60, 5):
@@ -113,7 +113,7 @@ def test_documents_are_counted_again_where_the_common_memory_begins_anew(monkeyp
         bleu.stats_many([f"another sentence {k} {n}" for n in range(20)], [["and one"]] * 20)  # somebody else's
         rows.add(id(documents.rows))
     assert parts == pytest.approx(wanted, abs=0) and len(rows) > 1
-    assert cider.Documents([["a"]] * 31).memory is not _told.shared  # too many to be kept with others
+    assert cider.Documents([["a"]] * 31).memory is not _sentences.shared  # too many to be kept with others
 
 
 def test_weights_are_logarithms() -> None:
@@ -209,10 +209,10 @@ def test_what_is_forgotten_is_made_again_and_scores_the_same() -> None:
         before = engine.aligned()
         found = meteor.table(candidates, references)
         made.append((found.stats.tolist(), bleu.stats_many(candidates, references).tolist(), engine.aligned() - before))
-        assert _told.shared.numbers
+        assert _sentences.shared.numbers
     assert made[0] == made[1] and made[0][2] > 0
     text.forget()
-    assert not _told.shared.numbers and not text.kept
+    assert not _sentences.shared.numbers and not text.tokens_by_sentence
 
 
 def test_groups_of_no_items_are_passed_over() -> None:
