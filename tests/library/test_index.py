@@ -135,7 +135,7 @@ def test_what_is_passed_over_is_told(videos, tmp_path):
     told: list[str] = []
     done = fabula.index(videos, store=tmp_path / "store", with_="colours", processes=1, warn=told.append)
     assert done.videos == 4 and "inside.mkv" in names(tmp_path / "store")
-    assert len(told) == 1 and told[0].startswith("2 passed over") and "link.mkv" in told[0] and "UTF-8" in told[0]
+    assert len(told) == 1 and told[0].startswith("2 skipped") and "link.mkv" in told[0] and "UTF-8" in told[0]
 
 
 # ── stopped and at once ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -275,7 +275,7 @@ def test_two_videos_of_one_name(films, tmp_path):
     told: list[str] = []
     (tmp_path / "README").touch()
     assert list(find_videos([tmp_path], told.append)) == ["a"]
-    assert told == ["1 file is no video by name and passed over: README"]
+    assert told == ["1 file is not named like a video and skipped: README"]
 
 
 # ── clips ───────────────────────────────────────────────────────────────────────────────────────────────────────────

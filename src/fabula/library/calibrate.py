@@ -98,7 +98,7 @@ class Calibration:
         try:
             if document["fabula-calibration"] != VERSION:
                 problem = f"a calibration of version {shown(document['fabula-calibration'])}, not {VERSION}"
-                raise InputError(problem, file=path, hint="calibrate the store anew")
+                raise InputError(problem, file=path, hint="calibrate the store again")
             if document["kind"] not in ("sigmoid", "isotonic") or document["on"] not in ("score", "lift", "both"):
                 raise ValueError
             knots = tuple((float(x), float(p)) for x, p in document["knots"])
@@ -113,7 +113,7 @@ class Calibration:
                 document["kind"], document["on"], weights, knots, dict(document["recipe"]), dict(document["about"])
             )
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise InputError("is not a calibration", file=path, hint="calibrate the store anew") from None
+            raise InputError("is not a calibration", file=path, hint="calibrate the store again") from None
         if recipe is not None and calibration.recipe != recipe:
             from fabula.library.manifest import check_recipe
 

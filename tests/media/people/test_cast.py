@@ -146,7 +146,7 @@ def test_no_face_at_all(tmp_path):
     assert page.returncode == 0 and "No face was found" in (tmp_path / "none.html").read_text()
     assert run("info", plan.out).returncode == 0
     merged = run("merge", plan.out, 0, 1)
-    assert merged.returncode == 2 and "there is nobody: no face was found" in merged.stderr
+    assert merged.returncode == 2 and "there are no people: no face was found" in merged.stderr
 
 
 def test_videos_that_are_none(cast_films, tmp_path):

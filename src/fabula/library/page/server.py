@@ -43,12 +43,12 @@ MOST = 100  # moments of an answer
 LISTED = 50  # videos of a list
 WAITING = 200  # searches that may wait for those under way
 PAGE = {
-    "/": ("search.page", "page.html", "text/html"),
-    "/icon.svg": ("search.page", "icon.svg", "image/svg+xml"),
-    "/page.css": ("search.page", "page.css", "text/css"),
-    "/page.js": ("search.page", "page.js", "text/javascript"),
-    "/player.js": ("search.page", "player.js", "text/javascript"),
-    "/kept.js": ("search.page", "kept.js", "text/javascript"),
+    "/": ("library.page", "page.html", "text/html"),
+    "/icon.svg": ("library.page", "icon.svg", "image/svg+xml"),
+    "/page.css": ("library.page", "page.css", "text/css"),
+    "/page.js": ("library.page", "page.js", "text/javascript"),
+    "/player.js": ("library.page", "player.js", "text/javascript"),
+    "/kept.js": ("library.page", "kept.js", "text/javascript"),
     "/elements.js": ("report", "elements.js", "text/javascript"),
 }
 
@@ -189,7 +189,9 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
             raise HTTPException(501, NO_CUT)
         await ask(request, check_length, marks)
         if desk.cutting.locked():
-            raise HTTPException(503, "clips are being cut for somebody; try again in a minute", {"Retry-After": "30"})
+            raise HTTPException(
+                503, "clips are being cut for another user; try again in a minute", {"Retry-After": "30"}
+            )
 
         async def pieces() -> Any:
             async with desk.cutting:
