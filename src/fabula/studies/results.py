@@ -329,10 +329,10 @@ def warn(answers: Answers, out: set[int], questions: Sequence[FinalAnswer]) -> l
     warnings = []
     plan = answers.plan
     if answers.simulated:
-        warnings.append("these raters are simulated: no person gave these answers")
+        warnings.append("these raters are simulated: nothing here was said by people")
     raters = len({g.slot.rater for g in questions})
     if raters < 2:
-        warnings.append("one rater: there is no interval and no agreement")
+        warnings.append("one rater: no interval and no agreement can be told")
     counts: dict[str, int] = {}
     for g in questions:
         counts[g.slot.question] = counts.get(g.slot.question, 0) + 1
