@@ -263,7 +263,7 @@ def test_another_recipe_is_refused_and_made_anew_beside_the_old(videos, tmp_path
     with pytest.raises(KeyboardInterrupt):
         bring(videos, store, clip=1, stride=1, reembed=True)
     assert contents(store) == old and reader.vectors().vector.shape == (6, 11)  # searched all the while
-    with pytest.raises(InputError, match="being made anew with colours; say --reembed"):
+    with pytest.raises(InputError, match="being made anew with colours; use --reembed"):
         bring(videos, store, clip=1, stride=1)
     assert bring(videos, store).new == 0  # the old one is kept up to date
     seen[:] = seen[:0] + ["done"] * 10
