@@ -178,7 +178,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
             sent = json.loads(await request.body())
         except (ValueError, RecursionError):
             raise HTTPException(400, "not JSON") from None
-        now = await ask(request, desk.look)
+        now = await ask(request, desk.refresh)
         marks = await ask(request, read_moments, sent, now)
         if sent.get("as") == "submission":
             body = await ask(request, write_submission, marks)
