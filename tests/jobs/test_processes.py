@@ -90,7 +90,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
 def test_a_worker_that_always_dies_is_said(monkeypatch):
     monkeypatch.setattr(room, "RETRIES", 1)
     ((_, said),) = Processes(1).map(die, [1])
-    assert isinstance(said, FabulaError) and "died 2 times" in str(said) and "--resume goes on" in str(said)
+    assert isinstance(said, FabulaError) and "died 2 times" in str(said) and "--resume to continue" in str(said)
 
 
 def test_the_first_of_several_errors_is_said():

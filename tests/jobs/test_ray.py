@@ -101,7 +101,7 @@ def test_a_worker_that_always_dies_is_said(monkeypatch):
     def dies(job):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(fabula.FabulaError, match=r"Ray gave up .*--resume goes on"):
+    with pytest.raises(fabula.FabulaError, match=r"Ray gave up .*--resume to continue"):
         list(Ray().map(dies, [1]))
 
 

@@ -166,7 +166,7 @@ def test_within_a_person(searcher):
     assert (only.video, only.start, only.end) == ("a.mp4", 4.0, 6.0)  # the clip in which she is seen
     assert [m.video for m in asked.find("dog", people=["1"]).moments] == ["b.mp4"]
     assert asked.find("dog", people=["Anna", "person 1"]).nothing
-    with pytest.raises(InputError, match="nobody is called 'Cleo'"):
+    with pytest.raises(InputError, match="no person is called 'Cleo'"):
         asked.find("dog", people=["Cleo"])
 
 

@@ -135,7 +135,7 @@ def test_what_is_passed_over_is_told(videos, tmp_path):
     told: list[str] = []
     done = fabula.index(videos, store=tmp_path / "store", with_="colours", processes=1, warn=told.append)
     assert done.videos == 4 and "inside.mkv" in names(tmp_path / "store")
-    assert len(told) == 1 and told[0].startswith("2 passed over") and "link.mkv" in told[0] and "UTF-8" in told[0]
+    assert len(told) == 1 and told[0].startswith("2 skipped") and "link.mkv" in told[0] and "UTF-8" in told[0]
 
 
 # ── stopped and at once ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,7 +263,7 @@ def test_another_recipe_is_refused_and_made_anew_beside_the_old(videos, tmp_path
     with pytest.raises(KeyboardInterrupt):
         bring(videos, store, clip=1, stride=1, reembed=True)
     assert contents(store) == old and reader.vectors().vector.shape == (6, 11)  # searched all the while
-    with pytest.raises(InputError, match="being made anew with colours; say --reembed"):
+    with pytest.raises(InputError, match="being made anew with colours; use --reembed"):
         bring(videos, store, clip=1, stride=1)
     assert bring(videos, store).new == 0  # the old one is kept up to date
     seen[:] = seen[:0] + ["done"] * 10

@@ -492,7 +492,7 @@ def test_who_is_seen_when(library):
         assert ask.get(f"/api/video/{make_key('old.avi')}").json()["people"] == []
         found = ask.get("/api/search", params={"q": "white", "person": "person 1"}).json()["moments"]
         assert {m["video"] for m in found} == {"flag.mp4"} and all(6 <= m["start"] < m["end"] <= 8 for m in found)
-        assert "nobody is called" in ask.get("/api/search?q=red&person=Otto").json()["detail"]
+        assert "no person is called" in ask.get("/api/search?q=red&person=Otto").json()["detail"]
 
 
 def test_the_page_asks_nobody_else():

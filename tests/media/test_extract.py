@@ -153,8 +153,8 @@ def test_a_kept_folder_serves_more_videos_and_no_other_recipe(films, tmp_path, m
 
     looked: list[str] = []
     home = sys.modules[module.__module__]
-    look = home.look
-    monkeypatch.setattr(home, "look", lambda path, *more: looked.append(path.stem) or look(path, *more))
+    look = home.extract_video
+    monkeypatch.setattr(home, "extract_video", lambda path, *more: looked.append(path.stem) or look(path, *more))
     extract([films], "thumbnail", Plan(out=tmp_path / "t", work=tmp_path / "w", resume=True))
     assert sorted(looked) == ["c", "d", "e"] and len(Features(tmp_path / "t")) == 5
 
@@ -275,7 +275,7 @@ def test_two_videos_of_one_name(films, tmp_path):
     told: list[str] = []
     (tmp_path / "README").touch()
     assert list(find_videos([tmp_path], told.append)) == ["a"]
-    assert told == ["1 file is no video by name and passed over: README"]
+    assert told == ["1 file is not named like a video and skipped: README"]
 
 
 # ── clips ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -104,7 +104,7 @@ def test_a_sample_is_even_over_kinds():
         ({"raters": 121}, 2, "too many raters: 121, and 40 questions × 3 raters are 120 answers; say raters = 120"),
         ({"target": "z"}, 2, "target 'z' is no system"),
         ({"form": "preference"}, 1, "compares systems, and there is one"),
-        ({"form": "rank"}, 10, "nobody ranks more than 9"),
+        ({"form": "rank"}, 10, "at most 9 can be ranked"),
     ],
 )
 def test_designs_that_cannot_be(settings, systems, said):

@@ -282,7 +282,7 @@ def test_the_store_only_grows(place, clock, tmp_path):
                 with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
                     db.execute(change)
     db.close()
-    with pytest.raises(InputError, match="another server is at work"):
+    with pytest.raises(InputError, match="another server is using it"):
         Store(tmp_path / "study", work=True)
     copy = tmp_path / "copy.sqlite"
     api.backup(tmp_path / "study", copy)  # while it is served

@@ -24,7 +24,7 @@ def test_a_bucket_fills_with_time():
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr(limits, "HELD", 10)
+    monkeypatch.setattr(limits, "MOST_BUCKETS", 10)
     buckets = Buckets(1.0, 1, lambda: 0.0)
     for k in range(50):
         buckets.take(k)

@@ -1,4 +1,4 @@
-"""Which captions of a model may stand: one that gives the moment away, copies, changes nothing or repeats may not."""
+"""Screens candidate captions: rejects those that state a time, copy, change nothing or repeat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMON = frozenset(SMALL.split())
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A caption that might be chosen; its branch is static or dynamic."""
+    """A candidate caption; its branch is static or dynamic."""
 
     text: str
     branch: str
@@ -32,7 +32,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """One that may not, and why."""
+    """A rejected candidate, and why."""
 
     text: str
     branch: str
@@ -51,7 +51,7 @@ def stems(text: str) -> set[str]:
 
 
 def find_fault(text: str, original: str, known: Iterable[str] = ()) -> str | None:
-    """Why a candidate may not stand; None where it may. `seen` are normalised captions that stand already."""
+    """The reason to reject a candidate; None if it is accepted. `known`: normalised captions accepted before."""
     if not WORD.search(text):
         return "it has no words"
     if len(text.split()) > LONGEST:
@@ -89,7 +89,7 @@ def is_latin(text: str) -> bool:
 def screen(
     found: Sequence[tuple[str, str]], original: str, against: Iterable[str] = ()
 ) -> tuple[list[Candidate], list[Dropped]]:
-    """(text, branch) pairs parted into those that may stand and those that may not.
+    """Split (text, branch) pairs into accepted and rejected candidates.
 
     `against` are captions that none may equal: positives, when negatives are screened.
     """

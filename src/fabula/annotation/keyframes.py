@@ -1,4 +1,4 @@
-"""The frames that models are shown: one of each shot (VERIFIED, Chen et al., NeurIPS 2024), and some evenly spread.
+"""The frames shown to models: one per shot (VERIFIED, Chen et al., NeurIPS 2024), and evenly spaced ones.
 
     shots        PySceneDetect's adaptive detector over the whole video (media/shots.py)
     keyframe     the middle of what a shot and the moment have in common; of more than the cap, evenly chosen ones
@@ -23,7 +23,7 @@ Frames = list[tuple[float, bytes]]  # seconds, JPEG
 
 
 class FrameSampler(Protocol):
-    """Whoever can show a moment."""
+    """Anything that can provide the frames of a moment."""
 
     def sample(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
         """{"keys": at most so many keyframes, "even": so many evenly spread ones}."""
@@ -43,7 +43,7 @@ class Videos:
 
         name = PurePosixPath(video)
         if name.is_absolute() or ".." in name.parts or not video.strip() or "\0" in video:
-            raise InputError("is no name of a file in it", file=self.folder, video=video, hint="mend the moments")
+            raise InputError("is no name of a file in it", file=self.folder, video=video, hint="fix the moments")
         for ending in ("", *ENDINGS):
             path = self.folder / f"{video}{ending}"
             if path.is_file():
@@ -62,7 +62,7 @@ class Videos:
         start, end = moment.start, min(moment.end, spans[-1][1])
         if start >= end:
             problem = f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s"
-            raise InputError(problem, file=path, video=moment.id, noun="moment", hint="mend its times, or leave it out")
+            raise InputError(problem, file=path, video=moment.id, noun="moment", hint="fix its times, or leave it out")
         wanted = {"keys": key_times(spans, start, end, keys), "even": even_times(start, end, even)}
         shown = take_frames(path, sorted({t for times in wanted.values() for t in times}))
         return {kind: [(t, shown[t]) for t in times] for kind, times in wanted.items()}

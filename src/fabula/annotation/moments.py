@@ -27,7 +27,7 @@ IDS, WORDS = ("desc_id", "id"), ("cog_desc", "caption")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A stretch of a video and what was said of it."""
+    """A span of a video and its coarse caption."""
 
     id: Id
     video: str

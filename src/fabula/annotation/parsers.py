@@ -83,7 +83,7 @@ class Replies:
 
 
 def prepare(text: str, audit: Audit) -> str:
-    """Without what a model said to itself; "" where nothing can be read."""
+    """The answer without the model's reasoning; "" if nothing can be read."""
     if len(text) > LONGEST:
         audit.refused.append((text[:80], f"an answer of {len(text):,} characters"))
         return ""
@@ -204,7 +204,7 @@ def scan_entries(text: str) -> Iterator[str]:
 
 
 def parse_list(text: str, expected: int = 0) -> Items:
-    """The texts of a numbered list. Fewer than expected are accepted, and said."""
+    """The texts of a numbered list. Fewer than expected are accepted and noted in the audit."""
     audit = Audit()
     text = prepare(text, audit)
     if not text:

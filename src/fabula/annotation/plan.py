@@ -1,4 +1,4 @@
-"""Calls, tokens, cost and time of a run before anything is spent; and how far one has come.
+"""Estimates calls, tokens, cost and time of a run, and summarises the progress of a store.
 
 Tokens of a step are those of its prompt with the caption filled in, as `llm/call.py` counts them (on the long side),
 and answers of the length that such answers have. How many keyframes a moment has is known only when its video has been
@@ -48,7 +48,7 @@ class StepPlan:
 
 @dataclass(slots=True)
 class Plan:
-    """What a run would take; `least` where every moment has one keyframe, `most` where each has as many as may be."""
+    """The cost of a run; `least`: one keyframe per moment, `most`: the maximum for every moment."""
 
     moments: int = 0
     answered: int = 0  # calls in the store

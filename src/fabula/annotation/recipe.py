@@ -33,25 +33,27 @@ TRIES = 2  # times that a model is asked where its answer cannot be read
 class RecipeOptions(Options):
     """How captions are made."""
 
-    image_model: str | None = option(None, "Model that looks at single frames. Default: --model.")
-    video_model: str | None = option(None, "Model that looks at a clip's frames. Default: --model.")
+    image_model: str | None = option(None, "Model for single frames. Default: --model.")
+    video_model: str | None = option(None, "Model for the frames of a clip. Default: --model.")
     prompts: Path | None = option(None, "Folder of prompts that replace ours.")
-    keyframes: int = option(8, "Frames looked at one by one, at most.", at_least=1, at_most=64, shows_default=True)
+    keyframes: int = option(
+        8, "Maximum number of keyframes, shown one by one.", at_least=1, at_most=64, shows_default=True
+    )
     video_frames: int = option(8, "Frames of a clip shown together.", at_least=1, at_most=256, shows_default=True)
     scorer: str = option(
         "judge",
-        "Who chooses the caption: judge (the video model), noise:RUN (a run of fabula train noise), none (the first).",
+        "What selects the caption: judge (the video model), noise:RUN (a run of fabula train noise), none (the first).",
         shows_default=True,
     )
     scorer_features: tuple[str, ...] = option(
         (), "Stores of video features, for --scorer noise:RUN.", parts=True, metavar="A,B"
     )
     rewrites: bool = option(False, "Ask for rewritten and disturbed captions too, to train the noise evaluator.")
-    blind: bool = option(False, "Show no frames: for dry runs and models that read only.")
+    blind: bool = option(False, "Show no frames: for dry runs and text-only models.")
     temperature: float = option(0.0, "Of sampling.", shows_default=True)
-    max_tokens: int = option(800, "Tokens of an answer, at most.", at_least=1, shows_default=True)
-    seed: int = option(0, "Of sampling; a second try takes the next.", shows_default=True)
-    tries: int = option(TRIES, "Times that a model is asked where its answer cannot be read.", at_least=1, at_most=20)
+    max_tokens: int = option(800, "Maximum tokens of an answer.", at_least=1, shows_default=True)
+    seed: int = option(0, "Seed of sampling; a second attempt uses the next seed.", shows_default=True)
+    tries: int = option(TRIES, "Maximum attempts when an answer cannot be parsed.", at_least=1, at_most=20)
 
     def __post_init__(self) -> None:
         self.set_paths("prompts")

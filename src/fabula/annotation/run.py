@@ -1,4 +1,4 @@
-"""Many moments at once: taken up where they were left, under a budget, each answer kept as it comes.
+"""Annotates many moments at once: resumable, under a budget, each answer stored as it arrives.
 
 A call is looked up in the store first; one that two moments need at the same time is made once. A call that fails for
 good fails its moment, and the others go on. Where nothing can succeed (no money, no key, an endpoint that is gone) no
@@ -40,7 +40,7 @@ class Stopped(Exception):  # noqa: N818  (never leaves this file)
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How moments go through batches: so many at once, asked for every so many seconds."""
+    """Settings of batches: moments at once, seconds between polls."""
 
     moments: int = 500
     pause: float = 30.0
@@ -84,7 +84,7 @@ class Work:
             raise InputError("a budget without prices", hint="say what a million tokens cost: --price IN/OUT")
 
     def run(self, moments: Iterable[Moment] | None = None) -> None:
-        """All that is pending, or these."""
+        """Annotate these moments, or all pending ones."""
         self.store.put_recipe(self.hash, self.recipe.to_dict())
         asyncio.run(self.work(self.store.moments(self.hash) if moments is None else moments))
         if self.fault is not None:
@@ -111,7 +111,7 @@ class Work:
             if left := len(self.store.batches()):
                 problem = f"{left} batches were sent from this store and not fetched"
                 raise InputError(
-                    problem, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
+                    problem, file=self.store.path, hint="continue with --batch, or discard them with --forget-batches"
                 )
             return None
         how = self.batch
@@ -127,7 +127,7 @@ class Work:
     # one moment
 
     async def settle(self, moment: Moment) -> None:
-        """Its outcome goes into the store, whatever it is; none where the run stops."""
+        """Annotate a moment and store its outcome, unless the run stops."""
         try:
             state, document = await self.attempt(moment)
         except Stopped:
@@ -176,7 +176,7 @@ class Work:
             del self.under_way[call.key]
 
     async def pay(self, step: str, call: Call) -> Answer:
-        """An answer that was not there before, and what it cost."""
+        """A new answer, with its cost."""
         if self.stopped is not None:
             raise Stopped
         worst = self.prices.cost(call.model, call.tokens, call.longest or UNBOUNDED)
@@ -203,7 +203,7 @@ class Work:
         return answer
 
     def note(self, attempt: Attempt) -> None:
-        """A try that failed, into the log."""
+        """Log a failed attempt."""
         step, model = self.steps.get(attempt.key, ("", ""))
         price = self.prices.cost(model, attempt.tokens_in, attempt.tokens_out)
         self.spent += price
@@ -215,11 +215,11 @@ class Work:
 
 
 class StaleError(Exception):
-    """A picture is not what it was when its call was made."""
+    """A frame has changed since its call was built."""
 
 
 class Pictures:
-    """The pictures of a moment, decoded when a call that needs them is really made."""
+    """The frames of a moment, decoded only when a call needs them."""
 
     def __init__(self, work: Work, moment: Moment) -> None:
         self.work, self.moment = work, moment

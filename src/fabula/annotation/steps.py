@@ -1,4 +1,4 @@
-"""A moment's way from its coarse caption to its fine one (VERIFIED, Chen et al., NeurIPS 2024, §3).
+"""The steps from a moment's coarse caption to its fine one (VERIFIED, Chen et al., NeurIPS 2024, §3).
 
     statics     each keyframe: background, attributes, description  → fused into N_s ≥ 3 candidates
     dynamics    N_qa ≥ 5 questions from the caption alone → answers and a description D~ → N_d ≈ 3 candidates
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """Gives the answer's text; `CallError` where there is none."""
+    """Returns the answer's text. CallError: there is none."""
 
     def __call__(self, step: str, call: Call) -> Awaitable[str]: ...
 
@@ -48,7 +48,7 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FrameSet:
-    """The pictures of a moment: one of each shot, and some evenly over all of it."""
+    """The frames of a moment: one per shot, and evenly spaced ones."""
 
     keys: tuple[tuple[float, Image], ...] = ()
     even: tuple[tuple[float, Image], ...] = ()
@@ -56,7 +56,7 @@ class FrameSet:
 
 @dataclass(slots=True)
 class Trail:
-    """What led to an outcome."""
+    """The calls and audits that lead to an outcome."""
 
     moment: Moment
     recipe: Recipe
@@ -69,7 +69,7 @@ class Trail:
     async def read(
         self, step: str, prompt: str, parse: Callable[[str], T], fine: Callable[[T], bool], images: Sequence[Image] = ()
     ) -> T:
-        """Ask, and again with the next seed where the answer cannot be read."""
+        """Ask; if the answer cannot be parsed, ask again with the next seed."""
         tried = 0
         while True:
             schema = SCHEMA if step == "static_fuse" else None
@@ -97,7 +97,7 @@ def role(step: str) -> str:
 async def annotate(
     moment: Moment, frame_set: FrameSet, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """The state and the outcome of a moment: done, or empty where the models answered and no candidate may stand.
+    """The state and the outcome of a moment: done, or empty if every candidate is rejected.
 
     CallError where a call failed that may succeed another time, or where one failed and nothing came of the others.
     """

@@ -410,7 +410,7 @@ def lock_file(path: Path) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InputError("another run is at work on it", file=path, hint="wait for it, or stop it") from None
+        raise InputError("another run is using it", file=path, hint="wait for it, or stop it") from None
     except (ImportError, OSError):
         pass  # Windows, a disk without locks
     return descriptor
@@ -427,5 +427,7 @@ def name_faults(path: Path) -> Iterator[None]:
 def explain(error: Exception, path: Path) -> InputError:
     why = " ".join(str(error).split())[:120]
     if "full" in why:
-        return InputError(f"cannot be written ({why})", file=path, hint="make room, then run again: it goes on")
+        return InputError(
+            f"cannot be written ({why})", file=path, hint="free disk space, then run the same command again to resume"
+        )
     return InputError(f"cannot be used as a store ({why})", file=path, hint="name another with --store")

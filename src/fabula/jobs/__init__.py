@@ -1,1 +1,1 @@
-"""Work that is resumed: a folder that holds it, and runners that do it, here, in processes, on Ray. Knows no story."""
+"""Resumable work: a folder that stores it, and runners that execute it in this process, in processes or on Ray."""

@@ -1,4 +1,4 @@
-"""A work folder holds all there is to know of a run; every file in it is written whole or not at all, and sealed.
+"""A work folder stores the state of a run. Every file in it is written atomically and carries a seal (a hash).
 
     manifest.json     the fingerprint: what was read and how; a run over anything else is refused
 
@@ -45,7 +45,7 @@ class Folder:
         return self.path.joinpath(*parts)
 
     def seal(self, parts: tuple[str, ...], pieces: Iterable[bytes]) -> str:
-        """Of a file of this name with this content."""
+        """The seal of a file with this name and content."""
         digest = self.hasher(parts)
         for piece in pieces:
             digest.update(piece)
@@ -69,7 +69,7 @@ class Folder:
         write_bytes(path, pieces, sweep=False)  # `begin` has swept
 
     def holds(self, *parts: str) -> bool:
-        """Whether the file is there, and as it was written."""
+        """Whether the file exists and matches its seal."""
         return self.body(parts) is not None
 
     def body(self, parts: tuple[str, ...]) -> bytes | None:
@@ -85,7 +85,9 @@ class Folder:
         """The object that was put there."""
         body = self.body(parts)
         if body is None:
-            hint = "--resume makes it again; every machine must see the work folder; or begin anew with another --work"
+            hint = (
+                "--resume computes it again; every machine must see the work folder; or start again with another --work"
+            )
             raise InputError("is not there, or damaged", file=self.at(*parts), hint=hint)
         found: dict[str, Any] = json.loads(b"{" + body)
         return found
@@ -93,7 +95,7 @@ class Folder:
     # large files, whose seals stand elsewhere
 
     def put_large(self, pieces: Iterable[bytes], *parts: str) -> str:
-        """The bytes as they come; returns their seal."""
+        """Write the bytes as they arrive; returns their seal."""
         digest = self.hasher(parts)
 
         def passing() -> Iterator[bytes]:
@@ -105,7 +107,7 @@ class Folder:
         return str(digest.hexdigest())
 
     def seal_of(self, *parts: str) -> str | None:
-        """Of the file as it lies there; None where there is none."""
+        """The seal of the file on disk; None if there is no file."""
         path = self.at(*parts)
         try:
             return self.seal(parts, read_chunks(path)) if path.is_file() else None
@@ -120,7 +122,7 @@ def read_chunks(path: Path) -> Iterator[bytes]:
 
 
 def read_regular(path: Path) -> bytes | None:
-    """A file's bytes; None where it is none, or cannot be read. A pipe would be waited for."""
+    """The bytes of a regular file; None if it is not one (a pipe would block) or cannot be read."""
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError:
@@ -142,7 +144,7 @@ def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool
         problem = f"cannot be used as a work folder ({error.strerror or error})"
         raise InputError(problem, file=path, hint="name another with --work") from None
     if taken and not resume:
-        hint = "say --resume to go on with it, or name another folder with --work"
+        hint = "use --resume to continue it, or name another folder with --work"
         raise InputError("holds an earlier run", file=path, hint=hint)
     if taken:
         plan = read_plan(manifest, inputs, plan)
@@ -154,7 +156,7 @@ def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool
 
 @contextlib.contextmanager
 def taken_away_if_refused(folder: Folder) -> Iterator[None]:
-    """A new folder goes again when an input is refused: mended, it is another input, and the folder would refuse it.
+    """Delete a new folder if an input is refused: the fixed input differs, and the folder would not accept it.
 
     What is wrong with the folder itself (a full disk, a damaged file) leaves it as it is, to be gone on with.
     """
@@ -167,7 +169,7 @@ def taken_away_if_refused(folder: Folder) -> Iterator[None]:
 
 
 def empty(folder: Folder) -> None:
-    """Nothing of the run is left; nor is the folder, if it was made for it."""
+    """Delete the files of the run, and the folder if the run created it."""
     with contextlib.suppress(OSError):
         for entry in folder.path.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
@@ -202,11 +204,11 @@ def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> d
 
 
 def fingerprint(inputs: dict[str, Any], plan: dict[str, Any]) -> str:
-    """Of a run: what was read and how, and in how many parts."""
+    """The fingerprint of a run: its inputs, its settings and the number of parts."""
     text = json.dumps([inputs, plan], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=SIZE).hexdigest()
 
 
 def damaged(manifest: Path, why: str) -> InputError:
-    hint = "it says which run this is, so nothing here can be gone on with: begin anew with another folder (--work)"
+    hint = "it identifies the run, so the folder cannot be resumed: start again with another folder (--work)"
     return InputError(f"is damaged ({why})", file=manifest, hint=f"{hint}, or delete this one")

@@ -80,7 +80,7 @@ class Processes:
 
 
 def can_travel(job: object) -> bool:
-    """False for what another process could not take up: a function in a function, a metric of the program itself."""
+    """False for what cannot be pickled: a nested function, a metric defined in the main program."""
     try:
         return b"__main__" not in pickle.dumps(job)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -88,7 +88,7 @@ def can_travel(job: object) -> bool:
 
 
 def ask_free(free: SimpleQueue[Worker], work: Callable[[J], T], job: J) -> T | FabulaError:
-    """The answer of whichever worker is free."""
+    """The result of the first free worker."""
     worker = free.get()
     try:
         for _ in range(RETRIES + 1):
@@ -98,7 +98,7 @@ def ask_free(free: SimpleQueue[Worker], work: Callable[[J], T], job: J) -> T | F
             worker.stop()
         else:
             return FabulaError(
-                f"a worker died {RETRIES + 1} times over one job; the rows written so far stay: --resume goes on "
+                f"a worker died {RETRIES + 1} times over one job; finished rows are kept: use --resume to continue "
                 "(out of memory? use fewer processors, with taskset)"
             )
     finally:
@@ -109,14 +109,14 @@ def ask_free(free: SimpleQueue[Worker], work: Callable[[J], T], job: J) -> T | F
 
 
 class Failure:
-    """An error that nobody expected, as text: the worker's traceback."""
+    """An unexpected error as text: the worker's traceback."""
 
     def __init__(self, traceback: str) -> None:
         self.traceback = traceback
 
 
 class Worker:
-    """A process that answers jobs, started when it is first asked and again after it died."""
+    """A worker process, started at its first job and restarted after it dies."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None

@@ -57,7 +57,9 @@ class Ray:
                 raise  # nothing that a user can mend
             except ray.exceptions.RayError as error:
                 reason = str(error).strip().partition("\n")[0]
-                raise FabulaError(f"Ray gave up ({reason}); the rows written so far stay: --resume goes on") from error
+                raise FabulaError(
+                    f"Ray gave up ({reason}); finished rows are kept: use --resume to continue"
+                ) from error
             finally:
                 for rest in waiting:
                     ray.cancel(rest, force=True)
@@ -105,7 +107,7 @@ def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
 
 
 def check_address(ray: Any, address: str) -> None:
-    """OSError where nobody listens at host:port. Ray itself would try for minutes."""
+    """OSError: no server listens at host:port. Ray itself would retry for minutes."""
     named = re.fullmatch(r"(?:ray://)?\[?([^\[\]/]+)\]?:(\d{1,5})", address)
     if named is None:
         return  # auto, or whatever else Ray may know

@@ -1,4 +1,4 @@
-"""Runners: where jobs are done. One job is a function of one value; what it returns, or why it could not, comes back.
+"""Runners execute jobs. A job is a function of one value; a runner returns its result or its error.
 
 InProcess   one after the other, here                      Processes (processes.py)   all processors of this machine
 Ray (ray.py)   a cluster
@@ -30,11 +30,11 @@ class Runner(Protocol):
         """Which job, and what `work` returned or why it could not, in any order. Jobs are taken when they can begin."""
 
     def ready(self) -> AbstractContextManager[object]:
-        """Whatever must be running is kept running meanwhile, over several passes."""
+        """Keep workers alive inside the block, over several passes."""
 
 
 class InProcess:
-    """In this process: one job after the other."""
+    """Runs the jobs in this process, one after the other."""
 
     def map(self, work: Callable[[J], T], jobs: Iterable[J]) -> Iterator[tuple[int, T | FabulaError]]:
         for i, job in enumerate(jobs):

@@ -197,9 +197,9 @@ def open_plan(store: Store) -> tuple[Plan | None, str]:
             return None, "its index is of another version of Fabula: all are compared"
         plan = Plan(**{**document, "tried": tuple(document["tried"])})
     except (AttributeError, KeyError, TypeError):
-        raise InputError("is not a plan of an index", file=path, hint="build the index anew") from None
+        raise InputError("is not a plan of an index", file=path, hint="build the index again") from None
     if plan.table != store.manifest.tables["clips"] or not has_index(store):
-        return None, "its index is of vectors made before: all are compared (build it anew)"
+        return None, "its index is of vectors made before: all are compared (build it again)"
     if not plan.good:
         return None, f"its index finds {plan.recall:.3f} of what is nearest to texts: all are compared"
     return plan, ""

@@ -102,7 +102,7 @@ class Calibration:
         try:
             if entry["fabula-calibration"] != VERSION:
                 problem = f"a calibration of version {shown(entry['fabula-calibration'])}, not {VERSION}"
-                raise InputError(problem, file=path, hint="calibrate the store anew")
+                raise InputError(problem, file=path, hint="calibrate the store again")
             if entry["kind"] not in ("sigmoid", "isotonic") or entry["on"] not in ("score", "lift", "both"):
                 raise ValueError
             knots = tuple((float(x), float(p)) for x, p in entry["knots"])
@@ -115,7 +115,7 @@ class Calibration:
                 raise ValueError
             calibration = cls(entry["kind"], entry["on"], weights, knots, dict(entry["recipe"]), dict(entry["about"]))
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise InputError("is not a calibration", file=path, hint="calibrate the store anew") from None
+            raise InputError("is not a calibration", file=path, hint="calibrate the store again") from None
         if recipe is not None and calibration.recipe != recipe:
             from fabula.library.manifest import check_recipe
 

@@ -106,7 +106,7 @@ def check_current(store: Store, recipe: dict[str, Any]) -> None:
     coming = store.manifest.begun()
     if coming is not None and coming.recipe == recipe != store.recipe:
         problem = f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}"
-        raise InputError(problem, file=store.where, hint="say --reembed to go on with that")
+        raise InputError(problem, file=store.where, hint="use --reembed to continue")
     about.check_recipe(store.recipe, recipe, store.where)
 
 

@@ -215,7 +215,7 @@ class Run:
         if done.bad and not self.plan.skip_bad:
             name, why = next(iter(done.bad.items()))
             count = f"{len(done.bad):,} of {len(videos):,} videos" if len(videos) > 1 else "the only video"
-            hint = "all others are in the store; mend them, take them away, or say --skip-bad"
+            hint = "all others are in the store; fix them, remove them, or use --skip-bad"
             raise InputError(f"{count} cannot be used, the first: {why}", file=self.store.root / name, hint=hint)
         for name, why in list(done.bad.items())[:3]:
             self.plan.warn(f"{name!r} has no clips: {why}")

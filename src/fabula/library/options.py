@@ -22,25 +22,25 @@ class IndexOptions(Options):
         "Embedder, as openclip:clip.safetensors. Default: that of the store; offline for a new one.",
         metavar="NAME",
     )
-    fps: float | None = option(None, "Frames looked at per second. Default: the store's; 1 for a new one.")
+    fps: float | None = option(None, "Frames read per second. Default: the store's; 1 for a new one.")
     clip: float | None = option(None, "Seconds of a clip. Default: the store's; 2 for a new one.")
     stride: float | None = option(None, "Seconds from one clip to the next. Default: the store's; those of a clip.")
-    weights: Path | None = option(None, "The embedder's weights, where it does not bring its own.")
+    weights: Path | None = option(None, "File of the embedder's weights, if it ships none.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
-    processes: int | None = option(None, "Videos at a time. Default: one for each processor.", at_least=1)
-    engine: Literal["local", "ray"] = option("local", "Where videos are worked on.", shows_default=True)
+    processes: int | None = option(None, "Videos processed in parallel. Default: one per processor.", at_least=1)
+    engine: Literal["local", "ray"] = option("local", "Engine that processes the videos.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one of this machine.")
-    reembed: bool = option(False, "Make all vectors anew, with another embedder or recipe; said again, go on with it.")
-    moved: bool = option(False, "The videos of the store lie in this folder now.")
-    skip_bad: bool = option(False, "Videos that cannot be read are no reason to end with an error.")
-    retry: bool = option(False, "Try videos again that could not be read and have not changed.")
-    no_thumbs: bool = option(False, "Keep no small pictures of clips.")
+    reembed: bool = option(False, "Recompute all vectors with another embedder or recipe; run again to resume.")
+    moved: bool = option(False, "The videos of the store have moved to this folder.")
+    skip_bad: bool = option(False, "Skip unreadable videos instead of ending with an error.")
+    retry: bool = option(False, "Retry unreadable videos even if they have not changed.")
+    no_thumbs: bool = option(False, "Store no thumbnails of clips.")
 
     def __post_init__(self) -> None:
         self.set_paths("weights")
         object.__setattr__(self, "store", str(self.store))
         if self.engine == "ray" and self.processes is not None:
-            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+            raise SpecError("--processes has no effect with Ray; leave it out")
         if self.engine != "ray" and self.address is not None:
             raise SpecError("--address names a Ray cluster; say --engine ray")
 
@@ -51,16 +51,20 @@ class SearchOptions(Options):
 
     store: str = option(MUST, "Store of clips that fabula index made.", metavar="DIR")
     limit: int = option(20, "Moments to list.", at_least=1, at_most=1000, shows_default=True)
-    video: tuple[str, ...] = option((), "Look into this video alone; said again, into that one too.", several=True)
-    person: tuple[str, ...] = option((), "Where this person is seen; said again, where both are.", several=True)
-    people: Path | None = option(None, "Store of people, of fabula people find; --person names one of them.")
+    video: tuple[str, ...] = option((), "Search only this video; repeat the flag to name more.", several=True)
+    person: tuple[str, ...] = option(
+        (), "Only moments that show this person; repeat the flag for moments that show all of them.", several=True
+    )
+    people: Path | None = option(None, "Store of people made by fabula people find; --person names one of them.")
     min_length: float | None = option(None, "Shortest moment, in seconds.")
     max_length: float | None = option(None, "Longest moment, in seconds.")
-    min_probability: float | None = option(None, "Say nothing rather than what is less likely; needs a calibration.")
-    model: Path | None = option(None, "Run of fabula train vcmr that finds where moments begin and end.", metavar="RUN")
-    extract: str | None = option(None, "Extractor of the model's features. Default: the store's vectors are them.")
-    other_features: bool = option(False, "Take the model though its features were made in another way.")
-    weights: Path | None = option(None, "The embedder's weights, where they lie elsewhere than when it was indexed.")
+    min_probability: float | None = option(None, "Drop moments below this probability; needs a calibrated store.")
+    model: Path | None = option(
+        None, "Run of fabula train vcmr that predicts where moments start and end.", metavar="RUN"
+    )
+    extract: str | None = option(None, "Extractor of the model's features. Default: use the store's vectors.")
+    other_features: bool = option(False, "Use the model even if its features were extracted in another way.")
+    weights: Path | None = option(None, "File of the embedder's weights, if it has moved since indexing.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
 
     def __post_init__(self) -> None:

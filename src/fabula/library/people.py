@@ -57,7 +57,7 @@ class People:
         wanted = name.strip().lower()
         found = [p for p in people if self.cast.name(p).lower() == wanted or str(p) == wanted]
         if not found:
-            raise InputError(f"nobody is called {name!r} in the store of people", hint=close_to(name, self.names()))
+            raise InputError(f"no person is called {name!r} in the store of people", hint=close_to(name, self.names()))
         return found[0]
 
     def times(self, names: Sequence[str]) -> dict[str, list[Times]]:

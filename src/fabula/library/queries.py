@@ -103,7 +103,7 @@ def measure(
             hint = 'say "present": true or false, or give windows, [] where there is none'
             raise InputError("does not say if it has an answer", file=source, video=one.id, noun="query", hint=hint)
         if not parse(one.text).plain:
-            hint = "calibrate on plain texts; others are told that their probability is a guess"
+            hint = "calibrate on plain texts; for other queries the probability is a guess"
             raise InputError("is not one text", file=source, video=one.id, noun="query", hint=hint)
     rows = []
     for n, one in enumerate(queries):

@@ -167,9 +167,9 @@ def parse(text: str, *, pictures: bool = True) -> Query:
 def check_size(text: str) -> None:
     """Refuse what no text tower reads to its end."""
     if (count := len(text.split())) > WORDS:
-        raise SpecError(f"a query of {count:,} words; at most {WORDS} are read: say it shorter")
+        raise SpecError(f"a query of {count:,} words; at most {WORDS} are read: shorten it")
     if len(text) > LETTERS:
-        raise SpecError(f"a query of {len(text):,} characters; at most {LETTERS:,} are read: say it shorter")
+        raise SpecError(f"a query of {len(text):,} characters; at most {LETTERS:,} are read: shorten it")
 
 
 def outside_quotes(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

@@ -58,7 +58,7 @@ class Smooth(Spec):
             if not 0 <= getattr(self, name) <= 1:
                 raise SpecError(f"{self.name}: {name}={getattr(self, name):g}; it lies between 0 and 1")
         if not self.longest > 0:
-            raise SpecError(f"{self.name}: longest={self.longest:g}; a moment has some length")
+            raise SpecError(f"{self.name}: longest={self.longest:g}; a moment has a positive length")
 
 
 def smooth(s: Scores, centre: float) -> Scores:

@@ -226,7 +226,7 @@ class Store:
         root = self.root.resolve()
         path = (root / video).resolve()
         if not path.is_relative_to(root):
-            raise InputError("lies outside of the root of the videos", video=video, hint="index the folder anew")
+            raise InputError("lies outside of the root of the videos", video=video, hint="index the folder again")
         if not path.is_file():
             problem = "is not there" if root.is_dir() else f"is not there, nor is the root of the videos, {root}"
             hint = "fabula index ROOT --store DIR --moved says where they are now"

@@ -1,7 +1,7 @@
 """The videos below a folder, and how they differ from the rows of a store.
 
 A video's name is its path below the root, with / between its parts, whatever stands in it: it is carried as data. A
-name that is no text (bytes that are no UTF-8) is passed over and told; so is a link that leads out of the root, for
+name that is no text (bytes that are no UTF-8) is skipped with a warning; so is a link that leads out of the root, for
 whoever may look at the store may look at its videos.
 """
 
@@ -60,7 +60,7 @@ def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, VideoFil
             raise InputError(f"cannot be read ({error.strerror})", file=path, hint="check its permissions") from None
     if passed:
         more = ", …" if len(passed) > 3 else ""
-        warn(f"{len(passed)} passed over: {', '.join(passed[:3])}{more}")
+        warn(f"{len(passed)} skipped: {', '.join(passed[:3])}{more}")
     if not found:
         hint = f"their names end in {', '.join(ENDINGS[:6])} …; nothing was changed"
         raise InputError("a folder without videos", file=root, hint=hint)

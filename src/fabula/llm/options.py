@@ -26,20 +26,20 @@ class EndpointOptions(Options):
     )
     model: str = option(UNNAMED, "Model to ask.", "-m")
     key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the key.", shows_default=True)
-    concurrency: int = option(8, "Requests under way at once.", at_least=1, at_most=10_000, shows_default=True)
-    rpm: float | None = option(None, "Requests a minute at the most.")
-    tpm: float | None = option(None, "Tokens a minute at the most, in and out.")
-    timeout: float = option(120.0, "Seconds that a request may take.", shows_default=True)
-    retries: int = option(5, "Tries again after a failure.", at_least=0, at_most=100, shows_default=True)
+    concurrency: int = option(8, "Concurrent requests.", at_least=1, at_most=10_000, shows_default=True)
+    rpm: float | None = option(None, "Maximum requests per minute.")
+    tpm: float | None = option(None, "Maximum tokens per minute, input and output.")
+    timeout: float = option(120.0, "Timeout of a request in seconds.", shows_default=True)
+    retries: int = option(5, "Retries after a failure.", at_least=0, at_most=100, shows_default=True)
     context: int | None = option(
-        None, "Tokens that the model takes, answer included. Default: as the endpoint says.", at_least=1
+        None, "Context length of the model in tokens, answer included. Default: from the endpoint.", at_least=1
     )
-    price: tuple[str, ...] = option((), "IN/OUT for a million tokens, or MODEL=IN/OUT.", parts=True)
+    price: tuple[str, ...] = option((), "Price of a million tokens as IN/OUT, or MODEL=IN/OUT.", parts=True)
     schema: Literal["auto", "always", "never"] = option(
-        "auto", "Ask for JSON by schema; auto: unless the endpoint refuses it.", shows_default=True
+        "auto", "Request JSON by schema; auto: unless the endpoint refuses it.", shows_default=True
     )
-    record: Path | None = option(None, "Append every answer to this file of lines.", writes=True)
-    replay: Path | None = option(None, "Take answers from this file; nothing is sent.")
+    record: Path | None = option(None, "Append every answer to this JSONL file.", writes=True)
+    replay: Path | None = option(None, "Read answers from this file and send nothing.")
 
     def __post_init__(self) -> None:
         self.set_paths("record", "replay")
@@ -50,9 +50,9 @@ class EndpointOptions(Options):
             if value is not None and not 0 < value < 1e12:
                 raise SpecError(f"--{name} {value:g}; it must be a positive number")
         if self.record and self.replay:
-            raise SpecError("--record writes answers and --replay reads them; say one of the two")
+            raise SpecError("--record writes answers and --replay reads them; use one of the two")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_env):
-            raise SpecError("--key-env names an environment variable; the key itself is never said on a command line")
+            raise SpecError("--key-env names an environment variable; never put the key itself on a command line")
         if not self.is_fake:
             self.check_url()
 

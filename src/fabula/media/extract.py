@@ -266,7 +266,7 @@ def find_videos(paths: Iterable[str | Path], warn: Callable[[str], None] = ignor
     if passed:
         more = ", …" if len(passed) > 3 else ""
         count = f"{len(passed)} files are" if len(passed) > 1 else "1 file is"
-        warn(f"{count} no video by name and passed over: {', '.join(passed[:3])}{more}")
+        warn(f"{count} not named like a video and skipped: {', '.join(passed[:3])}{more}")
     if not found:
         raise SpecError("no video was named")
     return found

@@ -20,22 +20,22 @@ class ExtractOptions(Options):
         metavar="NAME",
     )
     out: Path = option(MUST, "Store to write: a folder of .npy, an .h5 or a .safetensors file.", "-o")
-    fps: float | None = option(None, "Frames looked at per second. Default: the extractor's.")
-    weights: Path | None = option(None, "File of the weights, where the extractor does not bring its own.")
+    fps: float | None = option(None, "Frames read per second. Default: the extractor's.")
+    weights: Path | None = option(None, "File of the weights, if the extractor ships none.")
     licence: str | None = option(None, "Licence of the weights, for the manifest. Default: as the extractor knows it.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
-    processes: int | None = option(None, "Videos at a time. Default: one for each processor.", at_least=1)
-    engine: Literal["local", "ray"] = option("local", "Where videos are worked on.", shows_default=True)
+    processes: int | None = option(None, "Videos processed in parallel. Default: one per processor.", at_least=1)
+    engine: Literal["local", "ray"] = option("local", "Engine that processes the videos.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one of this machine.")
-    work: Path | None = option(None, "Folder of work done so far, kept. Default: OUT.work, taken away at the end.")
-    resume: bool = option(False, "Go on with the work folder that is there.")
-    skip_bad: bool = option(False, "Leave out videos that cannot be read, and say so in the manifest.")
-    overwrite: bool = option(False, "Replace the store that is there.")
+    work: Path | None = option(None, "Folder of intermediate results, kept. Default: OUT.work, deleted at the end.")
+    resume: bool = option(False, "Resume from the existing work folder.")
+    skip_bad: bool = option(False, "Skip unreadable videos and list them in the manifest.")
+    overwrite: bool = option(False, "Replace an existing store.")
 
     def __post_init__(self) -> None:
         self.set_paths("out", "weights", "work")
         if self.engine == "ray" and self.processes is not None:
-            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+            raise SpecError("--processes has no effect with Ray; leave it out")
         if self.engine != "ray" and self.address is not None:
             raise SpecError("--address names a Ray cluster; say --engine ray")
 
@@ -46,4 +46,4 @@ class CutOptions(Options):
 
     clips: Path = option(MUST, 'Lines of {"id", "video", "start", "end"}.')
     out: Path = option(MUST, "Store to write.", "-o")
-    overwrite: bool = option(False, "Replace the store that is there.")
+    overwrite: bool = option(False, "Replace an existing store.")

@@ -147,7 +147,7 @@ def weigh(
     if statistic not in STATISTICS:
         raise SpecError(f"no statistic is called {statistic!r}; there are: {', '.join(STATISTICS)}")
     if len(people.y) < 2 or len(np.unique(people.y)) < 2:
-        raise SpecError("people said the same of everything, or said one thing: nothing can be correlated with that")
+        raise SpecError("people gave the same value to everything, or only one value: no correlation is defined")
     x = {name: np.asarray(values, dtype=np.float64) for name, values in scores.items()}
     drawn = {name: drawing(x[name], people) for name in x}
     thetas: dict[str, dict[str, Array]] = {name: {} for name in x}

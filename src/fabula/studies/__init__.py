@@ -1,4 +1,4 @@
-"""Asking people: a plan, a balanced design, a server that loses no answer, results that say how they were made.
+"""User studies: a plan, a balanced design, a server that loses no answer, and documented results.
 
     plan.py     PLAN.toml, checked          design.py   who is asked what, in which order
     items.py    clips and descriptions      store.py    one SQLite file whose answers are only ever added

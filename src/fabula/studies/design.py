@@ -94,7 +94,7 @@ def name_systems(plan: Plan, items: Sequence[Item]) -> tuple[str, ...]:
     if form.shown != 1 and len(systems) < 2:
         raise SpecError(f'the form {plan.form} compares systems, and there is one: {systems[0]}; try form = "scale"')
     if form.name == "rank" and len(systems) > 9:
-        raise SpecError(f"{len(systems)} systems; nobody ranks more than 9")
+        raise SpecError(f"{len(systems)} systems; at most 9 can be ranked")
     return systems
 
 

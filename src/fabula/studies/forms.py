@@ -52,7 +52,7 @@ DYNAMIC = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing asked."""
+    """One question field of a form."""
 
     name: str  # of the field in the answer: accuracy_2
     measure: str  # what it measures: accuracy
@@ -66,7 +66,7 @@ class Field:
 
 
 class SystemRating(NamedTuple):
-    """What an answer says of one system."""
+    """The rating of one system in an answer."""
 
     measure: str
     system: str
@@ -127,7 +127,7 @@ class Form:
         return dict(answer)
 
     def ratings(self, answer: Answer, order: Sequence[str]) -> Iterator[SystemRating]:
-        """What an answer says of each system; `order`: the systems as they stood."""
+        """The rating of each system in an answer; `order`: the systems in the order shown."""
         for f in self.fields(len(order)):
             value = answer[f.name]
             if f.position:

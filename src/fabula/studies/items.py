@@ -30,7 +30,7 @@ PLAYED = ("h264", "vp8", "vp9", "av1", "theora")  # codecs that browsers play
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A clip and what each system says of it."""
+    """A clip and each system's description of it."""
 
     id: str
     video: str
@@ -134,7 +134,7 @@ def read_benchmark(path: Path) -> Iterator[Item]:
 
 
 def read_systems(files: dict[str, Path]) -> list[Item]:
-    """One file a system. They must tell of the same items: a question shows all of them."""
+    """One file a system. They must describe the same items: a question shows all of them."""
     if len(files) < 1:
         raise InputError("[systems] is empty", hint="name a file a system")
     of_system = {name: read_system(path) for name, path in files.items()}
@@ -145,7 +145,7 @@ def read_systems(files: dict[str, Path]) -> list[Item]:
         if lacking:
             whose = first if next(iter(lacking)) in ids else name
             problem = f"is told by {whose} alone ({len(lacking)} such items)"
-            raise wrong(files[name], sorted(lacking)[0], problem, "systems must tell of the same items")
+            raise wrong(files[name], sorted(lacking)[0], problem, "systems must describe the same items")
     items = []
     for id, item in ids.items():
         for name in others:
@@ -170,7 +170,7 @@ def read_system(path: Path) -> dict[str, Item]:
     for story in read(path)[0].values():
         captioned = [e for e in story.events if (e.caption or "").strip()]
         if not captioned:
-            raise wrong(path, story.id, "tells nothing", "a description needs words; leave the video out")
+            raise wrong(path, story.id, "has no caption", "a description needs words; leave the video out")
         text = "\n".join(f"{clock(e.segment.start)} to {clock(e.segment.end)}  {e.caption}" for e in captioned)
         found[str(story.id)] = Item(str(story.id), str(story.id), 0.0, story.duration or 0.0, {"": text[:LONGEST]})
     return found

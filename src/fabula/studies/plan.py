@@ -1,4 +1,4 @@
-"""PLAN.toml: what is asked of whom, who will be left out, how it will be analysed; fixed before the first answer."""
+"""PLAN.toml: questions, raters, exclusion rule and analysis, fixed before the first answer."""
 
 from __future__ import annotations
 

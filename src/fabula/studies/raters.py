@@ -1,4 +1,4 @@
-"""Simulated raters, for planning and for tests; whatever they say is called simulated wherever it appears.
+"""Simulated raters for planning and tests; their answers are marked as simulated everywhere.
 
 The world: of two systems shown together the later one (the target is the last) is ahead by
 

@@ -1,4 +1,4 @@
-"""What people said: R_s, R_d and S as in VERIFIED's study, agreement, tests between systems, and who was left out.
+"""Results: R_s, R_d and S as in VERIFIED's study, agreement, tests between systems, excluded raters.
 
     R_s, R_d   the share of answers that name the target's description the one with more static, or dynamic, detail
     S          the mean accuracy of a system's descriptions, 1–5
@@ -77,7 +77,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
-    """One answer about one system: a line of the table that is written out."""
+    """One answer about one system: a row of the exported table."""
 
     study: str
     rater: int
@@ -122,7 +122,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What results are made of, wherever it came from: a store, or simulated raters."""
+    """The input of `find_results`, from a store or from simulated raters."""
 
     id: str
     plan: Plan
@@ -161,7 +161,7 @@ def last_answers(slots: dict[tuple[int, int], Slot], rows: Sequence[Row]) -> dic
 
 
 def find_results(answers: Answers) -> Results:
-    """All that the plan's analysis says."""
+    """Run the plan's analysis."""
     plan, form = answers.plan, answers.form
     conduct = tuple(judge(plan, form, rater, rated) for rater, rated in sorted(answers.by_rater.items()))
     if not any(c.answers for c in conduct):
@@ -208,7 +208,7 @@ def find_results(answers: Answers) -> Results:
 
 
 def list_ratings(answers: Answers, out: set[int]) -> list[RatingRow]:
-    """One line an answer and system, checks left aside."""
+    """One row per answer and system, without checks."""
     found = []
     for rater, rated in sorted(answers.by_rater.items()):
         for g in rated:
@@ -382,5 +382,5 @@ def describe(e: Estimate) -> dict[str, Any]:
 
 
 def clean(document: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no word for what is not a number."""
+    """The document with None for NaN, which JSON lacks."""
     return {k: None if isinstance(v, float) and v != v else v for k, v in document.items()}

@@ -1,4 +1,4 @@
-"""Who is left out, and why: the plan's rule, applied to each rater by how she answered, never by whether it pleases.
+"""Which raters are excluded, and why: the plan's rule, applied to how each rater answers.
 
     checks    the share of attention checks and gold questions passed
     hurried   the share of answers given sooner after the clip's end than the plan's `shortest`
@@ -24,7 +24,7 @@ FEWEST = 10  # choices below which sameness says nothing
 
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """The answer that counts at a place: the last one; `seconds` are those of the first."""
+    """The final answer at a place: the last one, with the `seconds` of the first."""
 
     slot: Slot
     answer: Mapping[str, int]

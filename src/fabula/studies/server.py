@@ -35,7 +35,7 @@ from fabula.web.tokens import hash_token, looks_right
 
 PLAYED = 0.9  # of a clip's length must have passed: clocks and ends of clips are not exact
 SKIPS = 3  # clips that do not play, of one rater …
-SKIPPED = 0.1  # … and of her booklet, that may be passed over
+SKIPPED = 0.1  # … and of her booklet, that may be skipped
 NONCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 RATE, BURST = 20.0, 60  # calls of one rater
 WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
@@ -47,7 +47,7 @@ ASSETS = {
 
 
 class Desk:
-    """What the calls share: the store, who is who, how often they asked."""
+    """State shared by the calls: the store, the raters, their rate limits."""
 
     def __init__(self, store: Store, binding: Binding) -> None:
         self.store, self.binding = store, binding
@@ -65,7 +65,7 @@ class Desk:
         if rater is None:
             if wait := self.wrong.take(find_address(request.scope, self.binding)):
                 raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
-            raise HTTPException(401, "this link is not known; open the one that you were given")
+            raise HTTPException(401, "this link is not known; open the link that you received")
         return rater
 
     def rater(self, request: Request) -> int:
@@ -135,7 +135,7 @@ class Desk:
         }
 
     def play(self, rater: int, place: Any) -> dict[str, Any]:
-        """The page says that the clip was played: is that possible?"""
+        """Check the page's claim that the clip was played."""
         slot = self.open_slot(rater, place)
         shown = self.store.when(rater, slot.place, "shown")
         if shown is None or (rater, slot.place) not in self.fetched:
@@ -147,11 +147,11 @@ class Desk:
         return {"played": True}
 
     def skip(self, rater: int, place: Any) -> dict[str, Any]:
-        """A clip that does not play. So few may be passed over that nobody gets far by it."""
+        """Skip a clip that does not play. Only a few may be skipped."""
         slot = self.open_slot(rater, place)
         skipped = [p for r, p in self.store.events("skipped") if r == rater and p != slot.place]
         if len(skipped) >= max(SKIPS, int(SKIPPED * len(self.booklets[rater]))):
-            raise HTTPException(409, "too many clips were passed over; please write to whoever sent you the link")
+            raise HTTPException(409, "too many clips were skipped; please write to the person who sent you the link")
         self.store.note(rater, slot.place, "skipped")
         return self.state(rater)
 

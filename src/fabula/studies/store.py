@@ -1,4 +1,4 @@
-"""A study in one SQLite file: what was planned, who is asked what, what was answered.
+"""A study in one SQLite file: its plan, its booklets and its answers.
 
     study     the plan, the items, and whether the raters are simulated; written once
     raters    a number, the hash of a token, a code for the end
@@ -227,7 +227,7 @@ class Store:
 
     @contextlib.contextmanager
     def name_damage(self) -> Iterator[None]:
-        """What cannot have been written by us, as an error that names the file."""
+        """An error for content that Fabula cannot have written; it names the file."""
         try:
             yield
         except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError, SpecError) as error:
@@ -371,7 +371,7 @@ class Store:
         return True
 
     def answers(self) -> list[Row]:
-        """Every row that was ever written, in order."""
+        """Every row ever written, in order."""
         question = "SELECT row, rater, place, answer, seconds, at FROM answers ORDER BY row"
         with self.name_damage():
             return [
@@ -439,7 +439,7 @@ def hold(path: Path, study: Path) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InputError("another server is at work on it", file=shown(str(study)), hint="stop it first") from None
+        raise InputError("another server is using it", file=shown(str(study)), hint="stop it first") from None
     except (ImportError, OSError):
         pass  # Windows, a disk without locks
     return descriptor

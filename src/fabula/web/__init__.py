@@ -1,4 +1,4 @@
-"""What every small server of ours needs: where it is bound, who may ask, how often, and files sent in parts.
+"""Shared parts of the small servers: binding, access checks, rate limits, and files sent in ranges.
 
 Plain ASGI: nothing here knows what is served. FastAPI and uvicorn come with the extra `web`.
 """

@@ -20,8 +20,8 @@ OURS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.ASCI
 class Binding(Options):
     """Where, and under which name."""
 
-    host: str = option("127.0.0.1", "The address to listen on; any but this machine's own needs --origin.")
-    port: int = option(8765, "0: any that is free.", shows_default=True, at_least=0, at_most=65535)
+    host: str = option("127.0.0.1", "Address to listen on; any address but loopback needs --origin.")
+    port: int = option(8765, "Port to listen on; 0: any free port.", shows_default=True, at_least=0, at_most=65535)
     origin: str | None = option(
         None, "https://NAME under which others reach the server (through a proxy that speaks TLS)."
     )
@@ -40,13 +40,13 @@ class Binding(Options):
         return (self.origin or "").startswith("https://")
 
     def allows_host(self, host: str) -> bool:
-        """A request under a foreign name is refused: no page of the web may point its own name here."""
+        """The Host names that are accepted: other names are refused, against DNS rebinding."""
         if self.origin is not None:
             return host.lower() == self.origin.partition("://")[2]
         return OURS.fullmatch(host) is not None
 
     def allows_origin(self, origin: str, host: str) -> bool:
-        """What a browser says of the page that sends something: it must be one of ours, from the same address."""
+        """The accepted Origin: the page that sends data must come from this server."""
         if self.origin is not None:
             return origin.lower() == self.origin
         return origin.lower() == f"http://{host.lower()}"
@@ -71,7 +71,7 @@ def check_origin(origin: str) -> str:
 
 
 def open_socket(binding: Binding) -> socket.socket:
-    """The socket, bound: a port that is taken is said before anything else is done."""
+    """The bound socket; a port in use is reported before anything else happens."""
     family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
     # asyncio sends at once (TCP_NODELAY) only where the protocol is named; else every answer waits 40 ms for an ACK
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

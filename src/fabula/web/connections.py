@@ -119,7 +119,7 @@ class Connection(H11Protocol):
             self.update_phase()
 
     def update_phase(self) -> None:
-        """In which phase it is now."""
+        """Update the phase of the connection."""
         theirs = self.conn.their_state
         if not self.is_open or self.phase == "stalled":
             return
@@ -152,7 +152,7 @@ class Connection(H11Protocol):
 
 
 class Seldom(logging.Filter):
-    """The same message once in a while, with how often it came meanwhile."""
+    """Log a repeated message only once in a while, with the number of repeats."""
 
     def __init__(self) -> None:
         super().__init__()

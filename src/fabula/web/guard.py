@@ -1,4 +1,4 @@
-"""What is asked of every request before anybody looks at it, and what is said with every answer.
+"""Checks every request before it is handled, and adds security headers to every response.
 
 framing         Content-Length or Transfer-Encoding, not both: two readers would see two requests (RFC 9112 §6.1)
 Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
@@ -64,7 +64,7 @@ class Guard:
         await self.app(scope, receive, self.add_headers(send))
 
     def judge(self, scope: Scope) -> tuple[int, str] | None:
-        """Why a request is refused; None where it may pass."""
+        """The reason to refuse a request; None if it is accepted."""
         if values(scope, b"content-length") and values(scope, b"transfer-encoding"):
             return 400, "Content-Length and Transfer-Encoding exclude each other"
         hosts, origins = (values(scope, name) for name in (b"host", b"origin"))
@@ -105,7 +105,7 @@ class Guard:
 
 
 def find_address(scope: Scope, binding: Binding) -> str:
-    """Whose call it is: the peer's address; behind a proxy on this machine, the one that the proxy saw.
+    """The caller's address: the peer; behind a proxy on this machine, the address that the proxy reports.
 
     A proxy writes what it saw at the end of X-Forwarded-For; what stands before was said by whoever asks.
     """
@@ -121,7 +121,7 @@ def values(scope: Scope, name: bytes) -> list[str]:
 
 
 async def read_all(receive: Receive) -> bytes | None:
-    """The whole body, as long as it is small; None where it is not."""
+    """The whole body; None if it is too large."""
     body, more = b"", True
     while more:
         message = await receive()
@@ -135,7 +135,7 @@ async def read_all(receive: Receive) -> bytes | None:
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    """The body once more, then whatever comes."""
+    """A receive function that returns the body again, then later messages."""
     replayed = False
 
     async def read() -> Message:

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket of `burst` calls that fills by `rate` a second. What is held is bounded."""
+"""Rate limits: a bucket of `burst` calls that refills by `rate` per second. The number of buckets is bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_BUCKETS = 10_000  # callers remembered; the oldest is dropped: its bucket w
 
 
 class Buckets:
-    """One bucket an asker."""
+    """One bucket per caller."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.burst, self.clock = rate, float(burst), clock
@@ -19,7 +19,7 @@ class Buckets:
         self.lock = threading.Lock()
 
     def take(self, who: Hashable) -> float:
-        """0 where the call may be made; else the seconds until one may."""
+        """0 if the call is allowed; else the seconds to wait."""
         with self.lock:
             now = self.clock()
             left, when = self.buckets.pop(who, (self.burst, now))

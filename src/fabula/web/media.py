@@ -1,4 +1,4 @@
-"""A file sent in parts (RFC 9110 §14): players ask for ranges. Which file is never the asker's to say.
+"""Sends a file in ranges (RFC 9110 §14), as players request them. The client never chooses the path.
 
 Nor is it said by a study or a store alone, which somebody else may have made: a file is sent only if it is a video, by
 its name and by its first bytes, and lies in the folder of the videos, links followed (`find_fault`); and that folder
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 def find_part(header: str | None, size: int) -> Part | None:
-    """The part that a Range header asks for; None where there is no such part. Several at once are answered whole."""
+    """The range that a Range header requests; None if it cannot be satisfied. Several ranges return the whole file."""
     if header is None or not (found := RANGE.fullmatch(header.strip())):
         return Part(0, size - 1, size, True)
     first, last = found.groups()
@@ -84,7 +84,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def find_fault(path: Path, folder: Path) -> str | None:
-    """Why a file of a folder of videos is not to be sent to browsers; None where it is."""
+    """The reason not to send a file of the videos' folder to browsers; None if it may be sent."""
     if not is_inside(path, folder):
         return "leads out of the folder of the videos"
     if path.suffix.lower() not in KINDS:

@@ -19,7 +19,7 @@ def make_code(length: int = 8) -> str:
 
 
 def hash_token(token: str) -> str:
-    """128 random bits need no salt: nobody guesses what they were."""
+    """The hash of a token. 128 random bits need no salt."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

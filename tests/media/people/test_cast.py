@@ -119,8 +119,8 @@ def test_further_videos_join_those_that_were_looked_at(cast_films, tmp_path, cas
     looked: list[str] = []
     from fabula.media.people.find import Work
 
-    look = Work.look
-    monkeypatch.setattr(Work, "look", lambda self, id, *more: (looked.append(id), look(self, id, *more))[1])
+    look = Work.process
+    monkeypatch.setattr(Work, "process", lambda self, id, *more: (looked.append(id), look(self, id, *more))[1])
     made = find_people([cast_films], model, "linked", replace(plan, resume=True, overwrite=True))
     assert looked == ["b"]
     np.testing.assert_array_equal(made.person, cast.person)
@@ -146,7 +146,7 @@ def test_no_face_at_all(tmp_path):
     assert page.returncode == 0 and "No face was found" in (tmp_path / "none.html").read_text()
     assert run("info", plan.out).returncode == 0
     merged = run("merge", plan.out, 0, 1)
-    assert merged.returncode == 2 and "there is nobody: no face was found" in merged.stderr
+    assert merged.returncode == 2 and "there are no people: no face was found" in merged.stderr
 
 
 def test_videos_that_are_none(cast_films, tmp_path):

@@ -62,7 +62,7 @@ class Desk:
             return
         if wait := self.wrong.take(find_address(request.scope, self.binding)):
             raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
-        raise HTTPException(401, "open the link that fabula serve printed; it carries the token")
+        raise HTTPException(401, "open the link that fabula serve prints; it contains the token")
 
     def refresh(self) -> Catalogue:
         """The store as it is now."""

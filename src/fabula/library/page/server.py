@@ -189,7 +189,9 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
             raise HTTPException(501, NO_CUT)
         await ask(request, check_length, marks)
         if desk.cutting.locked():
-            raise HTTPException(503, "clips are being cut for somebody; try again in a minute", {"Retry-After": "30"})
+            raise HTTPException(
+                503, "clips are being cut for another user; try again in a minute", {"Retry-After": "30"}
+            )
 
         async def pieces() -> Any:
             async with desk.cutting:

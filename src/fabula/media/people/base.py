@@ -136,7 +136,7 @@ class Look(Spec):
     fps: float = 5.0  # pictures looked at per second (MICap: every fifth of 25)
     shots: Literal["content", "transnetv2"] = "content"
     shortest: float = 0.5  # seconds of a shot
-    side: int = 20  # pixels of a face's shorter side; smaller ones are passed over and counted
+    side: int = 20  # pixels of a face's shorter side; smaller faces are skipped and counted
     gap: float = 1.0  # seconds for which a track waits for its face
     overlap: float = 0.3  # IoU of a face with the last one of its track …
     alike: float = 0.3  # … and the cosine of both; …

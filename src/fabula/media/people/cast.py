@@ -52,7 +52,7 @@ class FilmedVideo:
     width: int
     height: int
     shots: NDArray[np.float64]  # [S, 2] seconds
-    about: Mapping[str, Any] = field(default_factory=dict)  # file, sha256, pictures looked at, faces passed over
+    about: Mapping[str, Any] = field(default_factory=dict)  # file, sha256, pictures looked at, faces skipped
 
 
 @dataclass(frozen=True)

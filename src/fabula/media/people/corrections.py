@@ -115,7 +115,7 @@ def undo(store: str | Path) -> Step:
         path = file_beside(store)
         steps = read_steps(path)
         if not steps:
-            raise InputError("there is no correction to take back", file=store, hint="fabula people info lists them")
+            raise InputError("there is no correction to undo", file=store, hint="fabula people info lists them")
         write_steps(path, steps[:-1])
         return steps[-1]
 
@@ -134,13 +134,13 @@ def add(store: str | Path, cast: Cast, step: Step) -> Cast:
 def check_person(cast: Cast, person: int, store: str | Path) -> None:
     people = cast.people()
     if person not in people:
-        known = f"there are {len(people)}: {list_some(people)}" if people else "there is nobody: no face was found"
+        known = f"there are {len(people)}: {list_some(people)}" if people else "there are no people: no face was found"
         raise InputError(f"there is no person {person}", file=store, hint=known)
 
 
 def check_name(called: str) -> None:
     if not called.strip():
-        raise SpecError("a name of nothing; give one that can be read")
+        raise SpecError("an empty name; give one with visible characters")
     if len(called) > LONGEST:
         raise SpecError(f"a name of {len(called)} characters; at most {LONGEST}")
     if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") for c in called):
@@ -173,7 +173,7 @@ def read_steps(path: Path) -> list[Step]:
     if not path.exists():
         return []
     document = load_json(path)
-    hint = "mend the file, or put it aside: corrections are then made anew"
+    hint = "fix the file, or move it away to start without corrections"
     if (
         not isinstance(document, dict)
         or document.get("corrections") != LAYOUT

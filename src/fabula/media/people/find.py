@@ -263,7 +263,7 @@ def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pi
     while pending[0] is not None:
         k = int(pending[0][1][0] // STRETCH)
         yield k, pictures_of(k)
-        while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:  # finished before: passed over
+        while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:  # finished before: skip them
             video.shape = video.shape if any(video.shape) else measure(video, pending[0][1][1])
             pending[0] = next(frames, None)
 

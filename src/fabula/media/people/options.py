@@ -21,13 +21,13 @@ class FindOptions(Options):
     embedder: str = option("arcface", "Face embedder: arcface, arcface:FILE.onnx, sface:FILE.onnx.", shows_default=True)
     cluster: str = option(
         "linked",
-        "How faces become people: linked, linked(eps=0.6,noise=drop), dbscan (as MICap's paper), dbscan(eps=0.5).",
+        "Clustering of faces: linked, linked(eps=0.6,noise=drop), dbscan (as MICap's paper), dbscan(eps=0.5).",
         shows_default=True,
     )
-    fps: float = option(5.0, "Pictures looked at per second.", shows_default=True)
-    shots: Literal["content", "transnetv2"] = option("content", "How shots are found.", shows_default=True)
+    fps: float = option(5.0, "Frames read per second.", shows_default=True)
+    shots: Literal["content", "transnetv2"] = option("content", "Shot detector.", shows_default=True)
     side: int = option(
-        20, "Pixels of a face's shorter side; smaller ones are passed over.", shows_default=True, at_least=1
+        20, "Smallest face in pixels, by its shorter side; smaller faces are skipped.", shows_default=True, at_least=1
     )
     device: str = same_as(ExtractOptions, "device")
     licence: str | None = option(None, "Licence of the weights, for the manifest. Default: as the adapters know it.")
@@ -35,9 +35,9 @@ class FindOptions(Options):
     engine: Literal["local", "ray"] = same_as(ExtractOptions, "engine")
     address: str | None = same_as(ExtractOptions, "address")
     work: Path | None = same_as(ExtractOptions, "work")
-    resume: bool = option(False, "Go on with the work folder that is there; further videos join those it has.")
+    resume: bool = option(False, "Resume from the existing work folder; new videos are added.")
     skip_bad: bool = same_as(ExtractOptions, "skip_bad")
-    overwrite: bool = option(False, "Replace the store that is there. Corrections beside it are applied again.")
+    overwrite: bool = option(False, "Replace an existing store. Its corrections are applied again.")
 
     def __post_init__(self) -> None:
         self.set_paths("out", "work")
@@ -50,8 +50,10 @@ class CutOptions(Options):
     out: Path = option(MUST, "Folder of streams: face and box are written there.", "-o")
     clips: Path | None = option(None, 'Lines of {"id", "video", "start", "end"}. Default: every shot is a clip.')
     longest: float | None = option(None, "Seconds; a longer shot is cut into equal clips.")
-    kind: Literal["safetensors", "h5", "folder"] = option("safetensors", "Of the stores.", shows_default=True)
-    overwrite: bool = option(False, "Replace the stores that are there.")
+    kind: Literal["safetensors", "h5", "folder"] = option(
+        "safetensors", "File format of the stores.", shows_default=True
+    )
+    overwrite: bool = option(False, "Replace existing stores.")
 
     def __post_init__(self) -> None:
         self.set_paths("out", "clips")

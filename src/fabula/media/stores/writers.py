@@ -101,7 +101,7 @@ def _write_h5(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: M
             out.check()
             return count
     except UnicodeEncodeError as error:
-        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
+        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="fix the annotations") from None
 
 
 class PatientFile(io.RawIOBase):
@@ -175,7 +175,7 @@ def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], me
         save_file(tensors, path, metadata={"fabula": json.dumps(dict(metadata))})
         path.chmod(mode)
     except UnicodeEncodeError as error:
-        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
+        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="fix the annotations") from None
     except SafetensorError as error:
         raise OSError(summarize(error)) from None
     return len(tensors)

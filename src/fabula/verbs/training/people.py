@@ -69,7 +69,7 @@ def choose_runner(options: FindOptions, videos: Sequence[str | Path], devices: s
 
     if options.engine == "ray":
         if options.processes is not None:
-            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+            raise SpecError("--processes has no effect with Ray; leave it out")
         return runner_named("ray", options.address)
     if options.address is not None:
         raise SpecError("--address names a Ray cluster; say --engine ray")
