@@ -250,7 +250,9 @@ def test_a_run_is_asked_the_captions_it_was_made_for(folder: Path, tmp_path: Pat
         )
         said[which] = out.read_bytes(), [line for line in heard if f"--{flag}" in line]
     assert said[None] == said["cog"] and not said[None][1]
-    assert said["fig"][0] != said["cog"][0] and said["fig"][1] == [f"--{flag} fig: the run was trained for cog captions"]
+    assert said["fig"][0] != said["cog"][0] and said["fig"][1] == [
+        f"--{flag} fig: the run was trained for cog captions"
+    ]
 
 
 def small_models() -> list[Any]:
