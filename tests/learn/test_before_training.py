@@ -250,7 +250,9 @@ def test_a_run_is_asked_the_captions_it_was_made_for(folder: Path, tmp_path: Pat
         )
         said[which] = out.read_bytes(), [line for line in heard if f"--{flag}" in line]
     assert said[None] == said["cog"] and not said[None][1]
-    assert said["fig"][0] != said["cog"][0] and said["fig"][1] == [f"--{flag} fig: the run was made for cog captions"]
+    assert said["fig"][0] != said["cog"][0] and said["fig"][1] == [
+        f"--{flag} fig: the run was trained for cog captions"
+    ]
 
 
 def small_models() -> list[Any]:
@@ -297,7 +299,7 @@ def test_predict_refuses_a_setting_of_the_weights(folder: Path, tmp_path: Path) 
 def test_a_run_that_is_missing_from_the_command_is_said_so(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     film.write_bytes(b"\0\0\0\x20ftypisom" + bytes(200))
-    with pytest.raises(InputError, match=r"film\.mp4: .* the run .* is missing from the command; say the run"):
+    with pytest.raises(InputError, match=r"film\.mp4: not a run; the command does not name one; name the run"):
         fabula.predict("pss", film, features=film)
     with pytest.raises(InputError, match=r"none: no such run or checkpoint"):
         fabula.predict("pss", tmp_path / "runs" / "none", videos=(film,))

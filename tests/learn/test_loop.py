@@ -15,7 +15,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 from torch import Tensor, nn  # noqa: E402
 
-from fabula.core.errors import InputError, MissingExtra, SpecError  # noqa: E402
+from fabula.core.errors import MissingExtra, SpecError  # noqa: E402
 from fabula.learn import batch  # noqa: E402
 from fabula.learn.loop import processes  # noqa: E402
 from fabula.learn.loop.loader import seed_of  # noqa: E402
@@ -176,12 +176,11 @@ def test_settings_that_cannot_be():
             Settings(**wrong)
 
 
-def test_official_weights_where_nothing_reads_them(tmp_path, monkeypatch):
+def test_official_weights_of_a_model_that_has_none(tmp_path):
     from fabula.learn import run as runs
     from fabula.learn.models import room
     from fabula.learn.options import TrainOptions
 
-    monkeypatch.setattr(runs, "find_official", lambda: None)
     (tmp_path / "x.pth").write_bytes(b"x")
-    with pytest.raises(InputError, match="official weights cannot be read by this version"):
+    with pytest.raises(SpecError, match="no published weights are known for 'procnets'"):
         runs.read_start(TrainOptions(from_=tmp_path / "x.pth"), room.get("procnets"))

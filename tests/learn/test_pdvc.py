@@ -399,7 +399,7 @@ def test_greedy_words_are_the_likeliest_of_each_caption_alone(captioner):
     batch = batch_of([[(0.1, 0.3)], [(0.5, 0.6)]])
     memory = model.encode(batch)
     layer = model.decode(batch, memory)[-1]
-    told, score = model.generate(layer, memory)
+    told, score = model.write_captions(layer, memory)
     assert len({tuple(t) for t in told.flatten(0, 1).tolist()}) > 2
     for b in range(2):
         for q in range(7):
@@ -474,7 +474,7 @@ def test_greedy_stops_at_the_first_zero():
     memory = model.encode(batch)
     last = model.decode(batch, memory)[-1]
     model.captioner.out.bias.data[0] = 50.0
-    tokens, score = model.generate(last, memory)
+    tokens, score = model.write_captions(last, memory)
     assert tokens.shape == (1, 7, 1) and not tokens.any() and not score.any()
 
 

@@ -99,7 +99,7 @@ def check_case(folder: Path, seed: int, tmp_path: Path) -> None:
     with torch.no_grad():
         memory = model.eval().encode(batch)
         last = model.decode(batch, memory)[-1]
-        told, score = model.generate(last, memory)
+        told, score = model.write_captions(last, memory)
     torch.testing.assert_close(last.logits.view(-1), expected["logits"].view(-1), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(last.boxes.view(-1), expected["boxes"].view(-1), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(last.counts.view(-1), expected["counts"].view(-1), atol=1e-5, rtol=1e-5)

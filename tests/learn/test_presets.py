@@ -45,7 +45,7 @@ def test_a_preset_of_other_models_is_refused(tmp_path: Path):
 
 
 def test_hero_reads_long_videos_with_weights_of_short_ones(tmp_path: Path):
-    """Places of frames that the weights lack begin at random, and that is said."""
+    """Places of frames that the weights lack start at random, and that is said."""
     small = {"hidden": 8, "heads": 2, "feature_dim": 4, "vocab_size": 20}
     short, long = (hero.Model(hero.Config.tiny(**small, max_clips=n, frame_positions=n)) for n in (10, 30))
     table, notes = "cross.frame_positions.table.weight", Notes()
@@ -53,7 +53,7 @@ def test_hero_reads_long_videos_with_weights_of_short_ones(tmp_path: Path):
     run.take_weights(long, weights, SimpleNamespace(from_part="whole", from_=tmp_path), notes)
     after = long.state_dict()[table]
     assert torch.equal(after[:10], weights[table]) and torch.equal(after[10:], before[10:])
-    assert notes.lines() == [f"{table}: the weights have 10 rows; 11 to 30 begin at random"]
+    assert notes.lines() == [f"{table}: the weights have 10 rows; 11 to 30 start at random"]
     with pytest.raises(InputError, match=r"frame_positions.*\(30, 8\) in the file, \(10, 8\) in the model"):
         run.take_weights(short, long.state_dict(), SimpleNamespace(from_part="whole", from_=tmp_path), notes)
 
@@ -68,7 +68,7 @@ def test_published_weights_of_hero_fit_the_preset_of_activitynet(tmp_path: Path,
     assert len(weights["cross.frame_positions.table.weight"]) == 100 and config.frame_positions == 240
     notes = Notes()
     run.take_weights(hero.Model(config), weights, SimpleNamespace(from_part="whole", from_=tmp_path), notes)
-    assert "the weights have 100 rows; 101 to 240 begin at random" in notes.lines()[0]
+    assert "the weights have 100 rows; 101 to 240 start at random" in notes.lines()[0]
 
 
 def test_hero_is_trained_with_the_preset_of_activitynet(tmp_path: Path):

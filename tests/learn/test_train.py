@@ -423,7 +423,7 @@ def test_the_example_of_the_docs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told: dict[str, object] = {}
     exec(compile(code, str(page), "exec"), told)
-    assert list(told["told"]) == ["v1"] and "results" in json.loads(Path("submission.json").read_text())
+    assert list(told["predictions"]) == ["v1"] and "results" in json.loads(Path("submission.json").read_text())
 
 
 @pytest.mark.experiment

@@ -135,9 +135,9 @@ def read_recipe(path: Path | None, task: str) -> Recipe:
     if not isinstance(document, dict):
         raise InputError("not a config", file=path, hint=hint)
     known = ("task", "model", "preset", *TABLES)
-    told_by_run = path.suffix != ".toml" and isinstance(document.get("settings"), dict) and "model" in document
+    of_a_run = path.suffix != ".toml" and isinstance(document.get("settings"), dict) and "model" in document
     for name in document:
-        if name not in known and not told_by_run:
+        if name not in known and not of_a_run:
             raise InputError(f"an unknown key {shown(name)}; {close_to(name, list(known))}", file=path, hint=hint)
     for name in ("task", "model", "preset"):
         if not isinstance(document.get(name, ""), str):

@@ -133,8 +133,8 @@ class Task(base.Task):
         from fabula.media.stores.features import Features
 
         features = Features(options.features)
-        train, files = read_split(options.data, "train", options.format)
-        notes.extend(files)
+        train, read_notes = read_split(options.data, "train", options.format)
+        notes.extend(read_notes)
         train = only_sound(train, True, options.skip_bad, notes)
         val = read_validation(options, notes)
         val = only_sound(val, False, options.skip_bad, notes) if val else None
@@ -214,8 +214,8 @@ class Task(base.Task):
         if options.data is not None:
             if options.rate is not None:
                 raise SpecError("--rate has no effect with --data, which says how long the videos are; leave one out")
-            corpus, seen_notes = read_split(options.data, options.split, options.format)
-            notes.extend(seen_notes)
+            corpus, read_notes = read_split(options.data, options.split, options.format)
+            notes.extend(read_notes)
             corpus = only_sound(corpus, needs_steps(config), options.skip_bad, notes)
             compare_durations(corpus, store, notes)
         elif options.rate is not None:
@@ -294,15 +294,15 @@ def read_validation(options: TrainOptions, notes: Notes) -> Corpus | None:
     from fabula.learn.splits import read_split
 
     if options.val is not None:
-        corpus, files = read_split(options.val, "val", options.format)
+        corpus, read_notes = read_split(options.val, "val", options.format)
     else:
         try:
-            corpus, files = read_split(options.data, "val", options.format)
+            corpus, read_notes = read_split(options.data, "val", options.format)
         except (InputError, SpecError):
             return None
         if corpus.name == str(options.data) and ":" not in corpus.format:
             return None  # one plain file is all training
-    notes.extend(files)
+    notes.extend(read_notes)
     return corpus
 
 
