@@ -22,7 +22,7 @@ from fabula.io.tables import escape_formula
 if TYPE_CHECKING:
     from fabula.studies.design import Design
     from fabula.studies.plan import Plan
-    from fabula.studies.results import Results, RatingRow
+    from fabula.studies.results import RatingRow, Results
     from fabula.studies.store import NewStudy
     from fabula.web.binding import Binding
 
