@@ -252,7 +252,7 @@ def killed_in_the_middle(files: list[Path], work: Path) -> dict[Path, int]:
 def test_a_killed_run_goes_on(files, tmp_path):
     work = tmp_path / "work"
     written = killed_in_the_middle(files, work)
-    with pytest.raises(InputError, match="holds an earlier run; say --resume"):
+    with pytest.raises(InputError, match="holds an earlier run; use --resume"):
         score(files, work)
     whole = fabula.score(files[2], files[:2], metrics=METRICS, repair="swap").to_dict()
     assert score(files, work, resume=True).to_dict() == whole

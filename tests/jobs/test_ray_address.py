@@ -47,7 +47,7 @@ def test_the_cluster_that_is_named(files, address, tmp_path):  # noqa: F811
     assert near.returncode == 0
     assert (tmp_path / "far.json").read_bytes() == (tmp_path / "near.json").read_bytes()
     again = score(*ask, tmp_path / "far.json", "--engine", "ray", "--address", address, "--work", tmp_path / "work")
-    assert again.returncode == 2 and "holds an earlier run; say --resume" in again.stderr
+    assert again.returncode == 2 and "holds an earlier run; use --resume" in again.stderr
 
 
 def test_no_cluster_there(files):  # noqa: F811

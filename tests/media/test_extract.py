@@ -145,7 +145,7 @@ def test_a_damaged_part_is_made_again(films, tmp_path):
 
 def test_a_kept_folder_serves_more_videos_and_no_other_recipe(films, tmp_path, monkeypatch):
     extract([films / "a.mkv", films / "b.mkv"], "thumbnail", Plan(out=tmp_path / "s", work=tmp_path / "w"))
-    with pytest.raises(InputError, match="holds an earlier run; say --resume"):
+    with pytest.raises(InputError, match="holds an earlier run; use --resume"):
         extract([films], "thumbnail", Plan(out=tmp_path / "t", work=tmp_path / "w"))
     with pytest.raises(InputError, match="holds a run that differs in: recipe"):
         extract([films], "thumbnail(fps=2)", Plan(out=tmp_path / "t", work=tmp_path / "w", resume=True))
