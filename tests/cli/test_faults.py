@@ -7,9 +7,10 @@ import importlib
 
 import pytest
 
-from fabula import _kernels, cli
+from fabula import _kernels
 from fabula.core.errors import KernelError, SpecError
 from fabula.stats.resampling import Resampling
+from fabula.verbs import command_line
 
 REFUSED = {
     "memory ran out": MemoryError(),
@@ -32,7 +33,7 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 def test_what_the_system_refuses_costs_one_line(monkeypatch, capsys, said):
     fail_with(monkeypatch, REFUSED[said])
     with pytest.raises(SystemExit) as ended:
-        cli.run()
+        command_line.run()
     err = capsys.readouterr().err
     assert ended.value.code == 2 and said in err and err.count("\n") == 1
 
@@ -41,7 +42,7 @@ def test_what_the_system_refuses_costs_one_line(monkeypatch, capsys, said):
 def test_a_fault_of_ours_is_not_hidden_nor_taken_for_ctrl_d(monkeypatch, error):
     fail_with(monkeypatch, error)
     with pytest.raises(Exception, match="ours") as seen:
-        cli.run()
+        command_line.run()
     assert not isinstance(seen.value, SystemExit)
 
 

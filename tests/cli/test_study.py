@@ -185,7 +185,7 @@ def test_meta_of_what_is_wrong(fabula, tmp_path):
         ("inf", "item,value\nx,inf\n", "saw 'inf'"),
         ("short", "item,value\nx\n", "1 cells under 2 columns"),
         ("empty", "item,value\n", "holds no rows"),
-        ("same", "item,value\nx,1\ny,1\n", "nothing can be correlated"),
+        ("same", "item,value\nx,1\ny,1\n", "no correlation is defined"),
         ("systems", "item,value,system\nx,1,a\ny,2,b\n", "the scores name no system"),
     ):
         (tmp_path / f"{name}.csv").write_text(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError
 from fabula.io.files import dump_json, write_bytes, write_text
 
@@ -63,17 +63,17 @@ def test_all_leftovers_of_a_folder_of_our_own(tmp_path):
     dead.mkdir(parents=True)
     (dead / "file").touch()
     with writer(tmp_path / "rows" / "00002.npz") as process:
-        whole.remove_all_leftovers(tmp_path)
+        atomic.remove_all_leftovers(tmp_path)
         (living,) = (tmp_path / "rows").iterdir()
         assert living.name.startswith(".00002")
         process.kill()
-    whole.remove_all_leftovers(tmp_path)
+    atomic.remove_all_leftovers(tmp_path)
     assert not list((tmp_path / "rows").iterdir())
 
 
 def test_a_sweeper_between_making_and_locking_costs_another_try(tmp_path, monkeypatch):
     made = []
-    real = whole.tempfile.mkdtemp
+    real = atomic.tempfile.mkdtemp
 
     def swept_at_once(**where: str) -> str:
         made.append(real(**where))
@@ -81,8 +81,8 @@ def test_a_sweeper_between_making_and_locking_costs_another_try(tmp_path, monkey
             Path(made[-1]).rmdir()
         return made[-1]
 
-    monkeypatch.setattr(whole.tempfile, "mkdtemp", swept_at_once)
-    with whole.beside(tmp_path / "out") as folder:
+    monkeypatch.setattr(atomic.tempfile, "mkdtemp", swept_at_once)
+    with atomic.beside(tmp_path / "out") as folder:
         assert len(made) == 3 and str(folder) == made[-1]
     assert not list(tmp_path.iterdir())
 
@@ -90,10 +90,10 @@ def test_a_sweeper_between_making_and_locking_costs_another_try(tmp_path, monkey
 def test_where_nobody_can_lock_nothing_is_taken_away(tmp_path, monkeypatch):
     left = tmp_path / ".out.abcdefgh.tmp"
     left.mkdir()
-    monkeypatch.setattr(whole.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(95, "not supported")))
+    monkeypatch.setattr(atomic.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(95, "not supported")))
     write_text(tmp_path / "out", ["x"])
     assert left.exists() and (tmp_path / "out").read_text() == "x"
-    monkeypatch.setattr(whole, "fcntl", None)
+    monkeypatch.setattr(atomic, "fcntl", None)
     write_text(tmp_path / "out", ["y"])
     assert left.exists() and (tmp_path / "out").read_text() == "y"
 
@@ -130,10 +130,10 @@ def test_a_folder_is_replaced_as_one(tmp_path):
     target = tmp_path / "store"
     target.mkdir()
     (target / "old").touch()
-    with whole.beside(target) as folder:
+    with atomic.beside(target) as folder:
         (folder / "store").mkdir()
         (folder / "store" / "new").touch()
-        whole.take_folder_place(folder / "store", target)
+        atomic.take_folder_place(folder / "store", target)
     assert [f.name for f in target.iterdir()] == ["new"] and [f.name for f in tmp_path.iterdir()] == ["store"]
 
 
@@ -141,6 +141,6 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     target = tmp_path / "store"
     target.mkdir()
     (target / "old").touch()
-    with whole.beside(target) as folder, pytest.raises(FileNotFoundError):
-        whole.take_folder_place(folder / "never made", target)
+    with atomic.beside(target) as folder, pytest.raises(FileNotFoundError):
+        atomic.take_folder_place(folder / "never made", target)
     assert [f.name for f in target.iterdir()] == ["old"]

@@ -22,7 +22,7 @@ from tests.toys import corpus
 
 METRICS = "SODA_d,DVC_CIDEr(tok=none)"
 WRONG: list[Any] = [None, -1, 1e308, "x", [], {}, True, 10**400]
-ANEW = ("begin anew with another", "name another folder with --work", "run it again with --resume", "check the folder")
+ANEW = ("start again with another", "name another folder with --work", "run it again with --resume", "check the folder")
 CAPTIONS = ["a dog runs", "a cat looks at it", "the green grass", "far over the hill"]
 
 

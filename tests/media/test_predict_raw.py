@@ -75,7 +75,7 @@ def test_a_page_beside_the_video(run, ask):
     [
         ((), "name raw videos, or --features"),
         (("film0.mkv", "--features", "store.safetensors"), "one of the two"),
-        (("film0.mkv", "--rate", "2"), "--rate says nothing about raw videos"),
+        (("film0.mkv", "--rate", "2"), "--rate has no effect for raw videos"),
         (("nothere.mkv",), "no such file"),
         (("steps.json",), "cannot be read as a video"),
     ],

@@ -157,6 +157,6 @@ def test_references_of_two_results_must_be_the_same():
 def test_people_have_the_names_under_which_the_whole_story_was_parsed():
     told = story("v1", (10, 20, "P7 runs."), (12, 5, "P5 sits."), (0, 10, "P9 holds P3."))
     dvc = metric("DVC_iSPICE")
-    assert dvc.tell_captions(told, True) == ["P3 runs.", "P4 sits.", "P1 holds P2."]  # in time
-    assert metric("DVC_iSPICE(order=file)").tell_captions(told, True)[0] == "P1 runs."
-    assert metric("DVC_iSPICE(order=predictions)").tell_captions(told, False)[0] == "P1 runs."
+    assert dvc.parsed_captions(told, True) == ["P3 runs.", "P4 sits.", "P1 holds P2."]  # in time
+    assert metric("DVC_iSPICE(order=file)").parsed_captions(told, True)[0] == "P1 runs."
+    assert metric("DVC_iSPICE(order=predictions)").parsed_captions(told, False)[0] == "P1 runs."

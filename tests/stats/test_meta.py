@@ -99,7 +99,7 @@ def test_what_cannot_be_weighed():
     )
     with pytest.raises(SpecError, match="no statistic is called 'tau'"):
         weigh({"m": [1, 2, 3]}, people, PairedTest(resamples=10), "tau")
-    with pytest.raises(SpecError, match="said the same of everything"):
+    with pytest.raises(SpecError, match="gave the same value to everything"):
         weigh({"m": [1, 2]}, People.of([1, 1], [0, 1], [0, 1], ["", ""]), PairedTest(resamples=10))
 
 

@@ -641,7 +641,7 @@ def finished_study() -> bytes:
         make_study(folder / "study", plan, design, folder)
         answers, _ = simulate(plan, design, {"careful": 1.0}, World(0.5, 0.05, 0.2, 0.4), 3)
         with Store(folder / "study", work=True) as store, store.together():
-            for n, given in enumerate(g for some in answers.given.values() for g in some):
+            for n, given in enumerate(g for some in answers.by_rater.values() for g in some):
                 row = (
                     given.slot.rater,
                     given.slot.place,

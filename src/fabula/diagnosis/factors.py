@@ -36,6 +36,7 @@ from fabula.match.ordered import ordered, ordered_many
 from fabula.metrics import Metric
 from fabula.metrics.base import Array, Row
 from fabula.metrics.stories import Stories, StoryMetric, compare
+from fabula.metrics.stories.base import take_best
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.strips import MANY
 from fabula.pair.tiou import Matrix
@@ -132,8 +133,8 @@ class Chain(StoryMetric):
         captions = None if ctx is None else ctx.matrix(ref, pred)
         return find_bounds(self.soda.iou(ref, pred), captions)
 
-    def best(self, rows: list[Row]) -> Row:
-        return max(rows, key=lambda row: row["S"])
+    def best_rows(self, rows: Rows) -> Rows:
+        return take_best(rows, "S")
 
 
 def factorisable(metric: Metric) -> bool:

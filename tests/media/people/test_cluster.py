@@ -118,10 +118,10 @@ def test_noise_rules():
     x = unit(np.array([[1, 0], [1, 0.1], [1, 0], [0, 1], [0.3, 1]]))
     frame, track = np.array([0, 1, 2, 2, 3]), np.arange(5)
     group = lambda **more: Linked(eps=0.02, smallest=2, **more).group(x, track, frame, 0.6)  # noqa: E731
-    assert group().person.tolist() == [0, 0, 0, 1, 2] and group().told["noise"] == 2
+    assert group().person.tolist() == [0, 0, 0, 1, 2] and group().counts["noise"] == 2
     assert group(noise="drop").person.tolist() == [0, 0, 0, -1, -1]
     near = group(noise="nearest")  # the fourth is seen with person 0 and stays alone
-    assert near.person.tolist() == [0, 0, 0, 1, 0] and near.told["noise_alone"] == 1
+    assert near.person.tolist() == [0, 0, 0, 1, 0] and near.counts["noise_alone"] == 1
 
 
 def test_no_face_and_one_face():

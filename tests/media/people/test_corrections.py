@@ -83,11 +83,11 @@ def test_two_who_are_seen_together_are_not_one(store):
         (lambda s: split(s, 7, [0]), "there is no person 7"),
         (lambda s: split(s, 0, []), "takes the tracks"),
         (lambda s: name(s, 5, "Anna"), "there is no person 5"),
-        (lambda s: name(s, 0, "  "), "a name of nothing"),
+        (lambda s: name(s, 0, "  "), "an empty name"),
         (lambda s: name(s, 0, "a\nb"), "cannot be seen"),
         (lambda s: name(s, 0, "a\u202eb"), "cannot be seen"),
         (lambda s: name(s, 0, "x" * 101), "101 characters"),
-        (undo, "no correction to take back"),
+        (undo, "no correction to undo"),
     ],
 )
 def test_words_for_what_cannot_be(store, do, said):
