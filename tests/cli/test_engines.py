@@ -16,7 +16,7 @@ def test_work_and_resume(fabula, streamed, tmp_path):
     whole = fabula("score", *streamed, "--json", "-")
     assert fabula("score", *streamed, "--work", "run", "--json", "-") == whole
     again = fabula("score", *streamed, "--work", "run")
-    assert again.code == 2 and "run: holds an earlier run; use --resume to go on" in again.err
+    assert again.code == 2 and "run: holds an earlier run; use --resume to continue it" in again.err
     assert fabula("score", *streamed, "--work", "run", "--resume", "--json", "-") == whole
     assert json.loads(whole.out)["counts"]["videos"] == 2
     (tmp_path / "preds.jsonl").write_text((tmp_path / "preds.jsonl").read_text().replace("one", "eins"))

@@ -40,7 +40,7 @@ def test_refs_merged():
     # merged, a perfect story of the first annotator still misses the second's events
     both = [corpus({"v": [(0, 10)]}), corpus({"v": [(30, 40), (20, 30)]})]
     row = fold("SODA_d(refs=merged)", both, corpus({"v": [(0, 10), (20, 30), (30, 40)]}))
-    assert row == {"precision": 1, "recall": 1, "f1": 1}  # laid together and sorted
+    assert row == {"precision": 1, "recall": 1, "f1": 1}  # pooled and sorted
     assert fold("SODA_d(refs=merged)", both, corpus({"v": [(0, 10)]}))["recall"] == pytest.approx(1 / 3)
 
 

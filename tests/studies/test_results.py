@@ -293,4 +293,4 @@ def test_intervals_are_drawn_with_the_line_of_no_difference():
     estimate = Estimate(60.0, 5.0, 9.0, Interval(50.0, 70.0), 10, 3, 5)
     drawn = report.draw_intervals([("fine", estimate)], 0, 100, 50)
     assert drawn.count('class="null"') == 1 and '<line class="null" x1="470.0" x2="470.0"' in drawn
-    assert 'class="null"' not in report.draw_intervals([("fine", estimate)], 0, 100, "", None)
+    assert 'class="null"' not in report.draw_intervals([("fine", estimate)], 0, 100, None)

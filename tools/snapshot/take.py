@@ -158,7 +158,9 @@ def clean(text: str, place: str = "", suffix: str = "") -> str:
         text = text.replace(hidden, "FOLDER")
     import fabula
 
-    for path, name in ((Path(fabula.__file__).parent, "PACKAGE"), (Path(__file__).resolve().parents[2], "ROOT")):
+    root = Path(__file__).resolve().parents[2]
+    shared = root.parent / "shared" / "data"
+    for path, name in ((Path(fabula.__file__).parent, "PACKAGE"), (shared, "DATA"), (root, "ROOT")):
         text = text.replace(str(path), name)
     text = VERSION.sub(r"\1VERSION", text)
     return TIMES.sub("TIME", STAMPS.sub("DATE", text))

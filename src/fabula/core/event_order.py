@@ -1,4 +1,4 @@
-"""Many stories put in the order of time, or laid together, at once: what `Story.in_order` and `by_start` do for one.
+"""Many stories put in the order of time, or pooled, at once: what `Story.in_order` and `by_start` do for one.
 
 Five hundred videos cost one sort. Times that are no numbers it cannot sort: they are left to the stories themselves.
 """

@@ -26,7 +26,7 @@ METRICS = (
     soda_c.Metric(**story, **words),
     soda_d.Metric(**story),
 )
-# SODA's own evaluator with --multi_reference off, its default: the sets of a video are laid together.
+# SODA's own evaluator with --multi_reference off, its default: the sets of a video are pooled.
 SODA_2021 = make(
     name="soda-2021",
     metrics=METRICS,

@@ -38,7 +38,7 @@ def is_frame(value: Any) -> bool:
 
 
 def list_entries(frame: Any, called: str, role: str, task: str | None) -> Iterable[Any]:
-    """The rows, laid together as the formats have them."""
+    """The rows, pooled as the formats have them."""
     names, rows = read_rows(frame, called)
     return gather_rows(names, rows, called, role, task)
 
@@ -123,7 +123,7 @@ def drop_nulls(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Gathering:
-    """Rows laid together by their id."""
+    """Rows pooled by their id."""
 
     def __init__(self, called: str, noun: str, ids: Iterable[str], names: list[str]) -> None:
         self.called, self.noun = called, noun

@@ -90,7 +90,7 @@ def read_sets(path: Path, notes: Notes, format: str | None = None, grouping: Pat
 
 
 def group_clips(source: Source, sets: Sequence[tuple[str, ...]]) -> Sets:
-    """Lines of clips, laid together by sets; a set that has none of its clips here is not told."""
+    """Lines of clips, pooled by sets; a set that has none of its clips here is not told."""
     from fabula.io.identity import fillin
     from fabula.io.identity.captionsets import SetText
 

@@ -187,7 +187,7 @@ class StoryMetric(Metric):
     rules: ClassVar[Mapping[str, str]] = {
         "refs=mean": "each reference set counts on its own and the sets are averaged",
         "refs=best": "only the reference set that serves the prediction best counts",
-        "refs=merged": "the events of all reference sets are paired together",
+        "refs=merged": "the events of all reference sets are pooled",
         "refs=single": "one reference set is taken",
         "missing=zero": "a reference video without predictions counts as 0",
         "missing=drop": "reference videos without predictions are left out",
