@@ -516,7 +516,8 @@ def import_all() -> None:
         options = annotation.RunOptions(store=folder / "s.sqlite", batch=True, batch_pause=0.01)
         annotation.run(folder / "m.jsonl", options=options, recipe=RecipeOptions(blind=True))
         fabula.score(folder / "p.json", folder / "g.json", metrics="SODA_c(text=judge:fabula)", judge_url="fake")
-    from fabula.verbs.command_line import annotate, score  # noqa: F401
+    from fabula.verbs.building.commands import annotate  # noqa: F401
+    from fabula.verbs.scoring.commands import score  # noqa: F401
 
 
 def tell(run: Run) -> Run:

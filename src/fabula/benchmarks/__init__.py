@@ -25,8 +25,10 @@ room = IndexedRoom("PROTOCOLS", "PROTOCOL", "protocol", group="fabula.protocols"
 def protocol(name: str) -> Protocol:
     """A published evaluator by name: soda-2021, pss-2022, procnets, …
 
-    >>> fabula.protocol("soda-2021").paper
-    'Fujita et al., ECCV 2020'
+    Examples:
+
+        >>> fabula.protocol("soda-2021").paper
+        'Fujita et al., ECCV 2020'
     """
     made: Protocol = room.get(name)
     return made

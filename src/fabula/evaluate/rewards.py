@@ -32,8 +32,10 @@ def reward(metric: str | Metric, *, corpus: Sequence[Any] | None = None) -> Rewa
     the batch is small, for of one item every score is 0; or takes them from a file (idf=file:PATH). SODA_c and its
     like: a candidate is a list of (start, end, caption), its reference another, or several of them in a list.
 
-    >>> fabula.reward("METEOR")(["a dog runs", "a dog runs"], ["a dog runs", "it rains"]).round(2)
-    array([1., 0.])
+    Examples:
+
+        >>> fabula.reward("METEOR")(["a dog runs", "a dog runs"], ["a dog runs", "it rains"]).round(2)
+        array([1., 0.])
     """
     made = make_metric(metric) if isinstance(metric, str) else metric
     counts = made.reads == "captions" and "idf" in made.defaults()

@@ -87,9 +87,11 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
     The format is known by its shape unless it is named. The files of a folder (.jsonl, .jsonl.gz, .parquet) are one
     corpus, in the order of their names. Objects: dicts, lists, iterators, frames (io/given/).
 
-    >>> corpus, notes = fabula.read(demo.SYSTEMS["good"])
-    >>> len(corpus), notes.lines()
-    (15, [])
+    Examples:
+
+        >>> corpus, notes = fabula.read(demo.SYSTEMS["good"])
+        >>> len(corpus), notes.lines()
+        (15, [])
     """
     if not isinstance(path, str | Path):
         from fabula.io.given import Hint, hold, read_stories
@@ -337,9 +339,11 @@ def check_name(path: Path, name: str) -> None:
 def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     """The corpus in a format, whole or not at all; the notes say what the format could not carry.
 
-    >>> corpus, _ = fabula.read(demo.SYSTEMS["good"])
-    >>> fabula.write(corpus, "good.jsonl", "fabula").lines()
-    ["lost in writing: the header ('version', 'external_data')"]
+    Examples:
+
+        >>> corpus, _ = fabula.read(demo.SYSTEMS["good"])
+        >>> fabula.write(corpus, "good.jsonl", "fabula").lines()
+        ["lost in writing: the header ('version', 'external_data')"]
     """
     chosen, argument = find(format)
     if chosen.write is None:

@@ -49,8 +49,10 @@ def metric(text: str, task: str | None = None, **params: Any) -> Metric:
 
     A task may call another metric by the same name: in `dense`, METEOR is DVC_METEOR.
 
-    >>> print(fabula.metric("SODA_c(refs=best)"), fabula.metric("PRF", top=15))
-    SODA_c(refs=best) PRF(top=15)@0.5
+    Examples:
+
+        >>> print(fabula.metric("SODA_c(refs=best)"), fabula.metric("PRF", top=15))
+        SODA_c(refs=best) PRF(top=15)@0.5
     """
     name, given = spec.parse(text)
     cls = find_class(name, task)

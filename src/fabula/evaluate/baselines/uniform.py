@@ -24,9 +24,11 @@ def uniform(
 ) -> Corpus:
     """One prediction per reference video. Say exactly one of count, duration (seconds per segment), reference_count.
 
-    >>> refs, _ = fabula.read(demo.REFERENCES["annotator_1"])
-    >>> [event.segment.end for event in fabula.uniform(refs, count=2)["demo_penalty"].events]
-    [18.0, 36.0]
+    Examples:
+
+        >>> refs, _ = fabula.read(demo.REFERENCES["annotator_1"])
+        >>> [event.segment.end for event in fabula.uniform(refs, count=2)["demo_penalty"].events]
+        [18.0, 36.0]
     """
     if (count is not None) + (duration is not None) + reference_count != 1:
         raise SpecError("say exactly one of: a count, a duration per segment, the reference count")

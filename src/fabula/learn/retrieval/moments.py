@@ -27,9 +27,11 @@ def moments(
     `tokenizer`: the folder of RoBERTa's vocab.json and merges.txt, for a HERO that reads its tokens. An extractor, or a
     store, that makes features in another way than the run's is refused, unless `other_features` says so.
 
-    >>> finder = fabula.moments("runs/xml")
-    >>> type(finder).__name__
-    'Finder'
+    Examples:
+
+        >>> finder = fabula.moments("runs/xml")
+        >>> type(finder).__name__
+        'Finder'
     """
     need_learn()
     from fabula.learn.retrieval.finder import Finder

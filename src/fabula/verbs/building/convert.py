@@ -43,9 +43,11 @@ def convert(
 ) -> Converted:
     """Read stories in one format and write them in another.
 
-    >>> converted = fabula.convert(demo.SYSTEMS["good"], "good.jsonl")
-    >>> converted.to, len(converted.corpus)
-    ('fabula', 15)
+    Examples:
+
+        >>> converted = fabula.convert(demo.SYSTEMS["good"], "good.jsonl")
+        >>> converted.to, len(converted.corpus)
+        ('fabula', 15)
     """
     options = read_keywords("convert", keywords, options or ConvertOptions)
     to = options.to or guess_format(Path(target))

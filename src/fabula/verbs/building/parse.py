@@ -74,9 +74,11 @@ def parse(
 
     Options are given one by one, or as one object.
 
-    >>> _ = Path("answers.jsonl").write_text('{"id": "v_1", "answer": "0 - 5 s: He cuts. 5 - 9 s: He fries."}')
-    >>> fabula.parse("answers.jsonl").counts["parsed"]
-    2
+    Examples:
+
+        >>> _ = Path("answers.jsonl").write_text('{"id": "v_1", "answer": "0 - 5 s: He cuts. 5 - 9 s: He fries."}')
+        >>> fabula.parse("answers.jsonl").counts["parsed"]
+        2
     """
     options = read_keywords("parse", keywords, options or ParseOptions())
     if out is not None:

@@ -69,9 +69,11 @@ def baseline(
     uniform: every video cut into equal segments (Batra et al., BMVC 2022), a Corpus; it alone takes options.
     same-id, all-different: the blanks of a fill-in file, by clip.
 
-    >>> corpus = fabula.baseline("uniform", demo.REFERENCES["annotator_1"], count=3)
-    >>> len(corpus), len(corpus["demo_bread"].events)
-    (15, 3)
+    Examples:
+
+        >>> corpus = fabula.baseline("uniform", demo.REFERENCES["annotator_1"], count=3)
+        >>> len(corpus), len(corpus["demo_bread"].events)
+        (15, 3)
     """
     options = read_keywords("baseline", keywords, options or UniformOptions())
     if kind == "uniform":

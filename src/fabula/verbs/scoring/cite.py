@@ -28,8 +28,10 @@ def cite(*used: str | Path | Metric | Protocol | Result) -> str:
 
     A metric brings the papers of what it leans on: SODA_c that of METEOR. Fabula itself comes last.
 
-    >>> print(fabula.cite("SODA_c").splitlines()[1])
-    @inproceedings{fujita2020soda,
+    Examples:
+
+        >>> print(fabula.cite("SODA_c").splitlines()[1])
+        @inproceedings{fujita2020soda,
     """
     named: dict[str, list[str]] = {}  # paper → what of ours follows it
     for what in used:

@@ -39,9 +39,11 @@ def compare(
     is marked where its p-value, corrected over all pairs of systems (Holm), is below `alpha`. Options are given one by
     one, or as objects.
 
-    >>> seen = fabula.compare(demo.SYSTEMS, list(demo.REFERENCES.values()), metrics="SODA_d", resamples=200)
-    >>> [(duel.b, round(duel.delta, 2)) for duel in seen.lines["SODA_d"].duels if duel.a == "good"]
-    [('over_segmenting', -0.33), ('out_of_order', -0.02)]
+    Examples:
+
+        >>> seen = fabula.compare(demo.SYSTEMS, list(demo.REFERENCES.values()), metrics="SODA_d", resamples=200)
+        >>> [(duel.b, round(duel.delta, 2)) for duel in seen.lines["SODA_d"].duels if duel.a == "good"]
+        [('over_segmenting', -0.33), ('out_of_order', -0.02)]
     """
     hands = (testing or PairedTest(), Clusters(), options or ScoreOptions())
     testing, grouped, options = split_keywords("compare", keywords, *hands, without=WITHOUT)

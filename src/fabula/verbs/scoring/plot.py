@@ -60,9 +60,11 @@ def plot(kind: Kind, *systems: Given, options: PlotOptions | None = None, **keyw
 
     Systems are files, or results that are at hand.
 
-    >>> result = fabula.score(demo.SYSTEMS["good"], demo.REFERENCES["annotator_1"], metrics="SODA_d", ci=True)
-    >>> fabula.plot("intervals", result)[-7:]
-    '</svg>\\n'
+    Examples:
+
+        >>> result = fabula.score(demo.SYSTEMS["good"], demo.REFERENCES["annotator_1"], metrics="SODA_d", ci=True)
+        >>> fabula.plot("intervals", result)[-7:]
+        '</svg>\\n'
     """
     options = read_keywords("plot", keywords, options or PlotOptions())
     wide = PAGE if options.width == "page" else COLUMN

@@ -36,10 +36,12 @@ def protocols(
     `overview.reasons("soda-2021")` says what parts a protocol from the default. With `explain`, the two that it names
     are compared. Options are given one by one, or as objects.
 
-    >>> refs = demo.REFERENCES["annotator_1"]
-    >>> seen = fabula.protocols(demo.SYSTEMS["good"], refs, task="procedure", only=["pss-2022"])
-    >>> [column.name for column in seen.columns]
-    ['default', 'pss-2022']
+    Examples:
+
+        >>> refs = demo.REFERENCES["annotator_1"]
+        >>> seen = fabula.protocols(demo.SYSTEMS["good"], refs, task="procedure", only=["pss-2022"])
+        >>> [column.name for column in seen.columns]
+        ['default', 'pss-2022']
     """
     own = (options or ScoreOptions(), compared or Compared())
     options, compared = split_keywords("protocols", keywords, *own, without=WITHOUT)

@@ -37,10 +37,12 @@ def score(
     shard, with the same numbers; `resume` goes on with the run of a work folder (docs/engines.md). Options are given
     one by one, or as one object.
 
-    >>> truth = {"v_1": [(0, 10, "a man cuts an onion"), (12, 30, "he fries it in a pan")]}
-    >>> result = fabula.score({"v_1": [(0, 10, "a man cuts an onion")]}, truth, metrics="SODA_c,mIoU")
-    >>> round(result["SODA_c"].value, 3)
-    0.667
+    Examples:
+
+        >>> truth = {"v_1": [(0, 10, "a man cuts an onion"), (12, 30, "he fries it in a pan")]}
+        >>> result = fabula.score({"v_1": [(0, 10, "a man cuts an onion")]}, truth, metrics="SODA_c,mIoU")
+        >>> round(result["SODA_c"].value, 3)
+        0.667
     """
     options, grouped = split_keywords("score", keywords, options or ScoreOptions(), Clusters())
     return request.score(predictions, refs, options, ci=ci, cluster=grouped.cluster, progress=progress)

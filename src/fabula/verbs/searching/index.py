@@ -26,8 +26,10 @@ def index(
 ) -> Indexed:
     """Bring a store of clips up to date with a folder of videos: new, changed and deleted files.
 
-    >>> fabula.index("inputs/films", store="store", processes=1).clips
-    5
+    Examples:
+
+        >>> fabula.index("inputs/films", store="store", processes=1).clips
+        5
     """
     options = read_keywords("index", keywords, options or IndexOptions)
     from fabula.jobs.runner import InProcess

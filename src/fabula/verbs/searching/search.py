@@ -36,8 +36,10 @@ def search(
 ) -> SearchResult:
     """The moments of a store that answer a query best: text, pictures, plus and minus, `A then B`.
 
-    >>> fabula.search("blue", "search/store", limit=2).moments[0].video
-    'b.mkv'
+    Examples:
+
+        >>> fabula.search("blue", "search/store", limit=2).moments[0].video
+        'b.mkv'
     """
     named = {} if store is None else {"store": str(store)}
     options = read_keywords("search", {**keywords, **named}, options or SearchOptions)

@@ -30,9 +30,11 @@ def analyse(
     With `out`, also a folder: index.html, an .svg a figure, analysis.json. Options are given one by one, or as one
     object; the task's own are those of `fabula analyse NAME --help`.
 
-    >>> analysis = fabula.analyse("micap", "runs/micap_joint", data="inputs/sets", device="cpu")
-    >>> len(analysis.figures)
-    4
+    Examples:
+
+        >>> analysis = fabula.analyse("micap", "runs/micap_joint", data="inputs/sets", device="cpu")
+        >>> len(analysis.figures)
+        4
     """
     task = find_task(name)
     if task.Analyse is None:

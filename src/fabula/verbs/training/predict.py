@@ -26,9 +26,11 @@ def predict(
     With `out`, also a file: a submission. Options are given one by one, or as one object; the task's own are those of
     `fabula predict NAME --help`.
 
-    >>> corpus = fabula.predict("pss", "runs/pdvc", features="features/steps.safetensors", device="cpu")
-    >>> len(corpus)
-    4
+    Examples:
+
+        >>> corpus = fabula.predict("pss", "runs/pdvc", features="features/steps.safetensors", device="cpu")
+        >>> len(corpus)
+        4
     """
     task = find_task(name)
     options = read_keywords("predict", keywords, options or task.Predict)

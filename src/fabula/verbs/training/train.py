@@ -31,10 +31,12 @@ def train(
     by one, or as objects; the task's own are those of `fabula train NAME --help`. Settings that are not said are those
     of the model's paper.
 
-    >>> losses = fabula.train("pss", data=demo.REFERENCES["annotator_1"], features="steps.safetensors", out="runs/new",
-    ...                       tiny=True, captioner="none", epochs=1, batch_size=8, threads=1)
-    >>> losses["step"]
-    2
+    Examples:
+
+        >>> losses = fabula.train("pss", data=demo.REFERENCES["annotator_1"], features="steps.safetensors",
+        ...                       out="runs/new", tiny=True, captioner="none", epochs=1, batch_size=8, threads=1)
+        >>> losses["step"]
+        2
     """
     found = find_task(name)
     if isinstance(task, str):  # an option of the task itself, which has this name

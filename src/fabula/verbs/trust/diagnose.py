@@ -49,9 +49,11 @@ def diagnose(
     For `task="moments"`, what is wrong with each query that R@k at an IoU misses. Intervals are made with 2,000 draws
     where nothing else is said. Options are given one by one, or as objects.
 
-    >>> refs = list(demo.REFERENCES.values())
-    >>> fabula.diagnose(demo.SYSTEMS["good"], refs, metric="SODA_d", resamples=100)["missed"].errors
-    10
+    Examples:
+
+        >>> refs = list(demo.REFERENCES.values())
+        >>> fabula.diagnose(demo.SYSTEMS["good"], refs, metric="SODA_d", resamples=100)["missed"].errors
+        10
     """
     how = how or Resampling(resamples=DRAWS)
     hands = (explained or Explained(), limits or Limits(), recall or Recall(), how, options or ScoreOptions())

@@ -72,9 +72,11 @@ def lint(
     With `fix`, a repaired copy is written, and beside it what was done.
     Options are given one by one, or as one object.
 
-    >>> found = fabula.lint({"results": {"v_1": [{"sentence": "a man cuts an onion", "timestamp": [9, 3]}]}})
-    >>> [finding.check for finding in found.report.findings]
-    ['reversed']
+    Examples:
+
+        >>> found = fabula.lint({"results": {"v_1": [{"sentence": "a man cuts an onion", "timestamp": [9, 3]}]}})
+        >>> [finding.check for finding in found.report.findings]
+        ['reversed']
     """
     options = read_keywords("lint", keywords, options or LintOptions())
     path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix

@@ -51,11 +51,13 @@ def meta(
     or any table with item and value. `flickr8k`: the folder of Flickr8k's judgements instead, scored here; with `crowd`
     those of CrowdFlower.
 
-    >>> _ = Path("people.csv").write_text("item,value\\na,1\\nb,2\\nc,4\\n")
-    >>> _ = Path("rows.csv").write_text("video,METEOR\\na,0.1\\nb,0.2\\nc,0.3\\n")
-    >>> seen = fabula.meta("rows.csv", "people.csv", resamples=100)
-    >>> [line.metric for line in seen.lines], seen.judgements
-    (['METEOR'], 3)
+    Examples:
+
+        >>> _ = Path("people.csv").write_text("item,value\\na,1\\nb,2\\nc,4\\n")
+        >>> _ = Path("rows.csv").write_text("video,METEOR\\na,0.1\\nb,0.2\\nc,0.3\\n")
+        >>> seen = fabula.meta("rows.csv", "people.csv", resamples=100)
+        >>> [line.metric for line in seen.lines], seen.judgements
+        (['METEOR'], 3)
     """
     options, ask = split_keywords("meta", keywords, options or MetaOptions(), ask or JudgeOptions())
     if flickr8k is None and ask.judge_flags:

@@ -93,10 +93,12 @@ def power(
     Systems are predictions, scored against `refs`; or rows that `--rows` wrote (.jsonl, .csv), one file a system, then
     `metrics` names columns. Of one system `correlation` must be assumed.
 
-    >>> systems = [demo.SYSTEMS["good"], demo.SYSTEMS["out_of_order"]]
-    >>> line = fabula.power(systems, list(demo.REFERENCES.values()), metrics="SODA_d")["SODA_d"]
-    >>> line.videos, line.needed(0.1)
-    (15, 34)
+    Examples:
+
+        >>> systems = [demo.SYSTEMS["good"], demo.SYSTEMS["out_of_order"]]
+        >>> line = fabula.power(systems, list(demo.REFERENCES.values()), metrics="SODA_d")["SODA_d"]
+        >>> line.videos, line.needed(0.1)
+        (15, 34)
     """
     hands = (asked or PowerOptions(), Clusters(), options or ScoreOptions())
     asked, grouped, options = split_keywords("power", keywords, *hands, without=WITHOUT)

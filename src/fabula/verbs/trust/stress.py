@@ -47,9 +47,11 @@ def stress(
     Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
     Options are given one by one, or as one object.
 
-    >>> seen = fabula.stress("SODA_d", demo.REFERENCES["annotator_1"], ways=["shift"], resamples=50)
-    >>> round(seen.cells["SODA_d"]["shift"].ratio, 2)
-    0.6
+    Examples:
+
+        >>> seen = fabula.stress("SODA_d", demo.REFERENCES["annotator_1"], ways=["shift"], resamples=50)
+        >>> round(seen.cells["SODA_d"]["shift"].ratio, 2)
+        0.6
     """
     options, ask = split_keywords(
         "stress", keywords, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT
