@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-slow check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce snapshot figures clean
+.PHONY: demo test test-slow test-random check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce snapshot figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -23,6 +23,10 @@ test: $(VENV)/.test-ready
 
 test-slow: $(VENV)/.test-ready
 	$(PYTEST) -m 'slow and not browser and not experiment' $(ARGS)
+
+# The tests of `make test` in an order made of SEED: no test may need another one before it.
+test-random: $(VENV)/.test-ready
+	$(PYTEST) -p randomly --randomly-seed=$(SEED) $(ARGS)
 
 check: lint types test test-slow browser
 
