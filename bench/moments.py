@@ -101,8 +101,8 @@ def ours(predictions: Path, gt: Path) -> tuple[dict[str, float], float]:
 def ours_in_memory(predictions: Path, gt: Path) -> tuple[dict[str, float], float]:
     """The rankings read beforehand: what is measured is the evaluation alone."""
     from fabula.benchmarks import protocol
-    from fabula.core.moments import VideoNumbers
     from fabula.core.notes import Notes
+    from fabula.data.moments import VideoNumbers
     from fabula.evaluate.rankings import Reading, moment_rows
     from fabula.io import moments
 

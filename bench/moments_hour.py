@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 import fabula
-from fabula.core.moments import Moment
+from fabula.data.moments import Moment
 from fabula.learn import checkpoint
 from fabula.learn.models import xml
 from fabula.learn.retrieval.finder import Finder

@@ -16,7 +16,7 @@ import torch
 
 import fabula
 from fabula import io
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.learn.data import Steps
 from fabula.learn.models.pdvc import Config, Model
 from fabula.learn.pss import predictions

@@ -26,7 +26,7 @@ def score_block(block: Any) -> dict[str, Any]:
     """One partition: all stories of its ids, from both sides."""
     import numpy as np
 
-    from fabula.core.nouns import Corpus, Event, Segment, Story
+    from fabula.data.stories import Corpus, Event, Segment, Story
     from fabula.metrics import metric
     from fabula.metrics.stories import Stories
 

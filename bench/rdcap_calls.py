@@ -19,7 +19,7 @@ from pathlib import Path
 import fabula
 from fabula import demo, io
 from fabula.benchmarks.plm.answers_rdcap import tell
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.text.judges import judge
 from fabula.text.judges.fake import reply
 

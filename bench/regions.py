@@ -24,7 +24,7 @@ from _data import ratio
 from _plain_densecap import Plain
 
 from fabula import metrics, score
-from fabula.core.regions import Picture
+from fabula.data.regions import Picture
 from fabula.metrics.regions import Pictures
 from fabula.metrics.regions.base import meteors
 

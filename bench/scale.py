@@ -46,7 +46,7 @@ def synthetic(path: Path, videos: int, seed: int) -> None:
 def as_parquet(path: Path, files: int = 4) -> Path:
     """The same in a folder of Parquet files."""
     import fabula
-    from fabula.core.nouns import Corpus
+    from fabula.data.stories import Corpus
 
     corpus, _ = fabula.read(path)
     folder, stories = path.with_suffix(""), list(corpus.items())

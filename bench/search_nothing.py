@@ -27,7 +27,7 @@ import numpy as np
 from search import Floats, Given, simulate
 
 import fabula
-from fabula.core.moments import VideoNumbers
+from fabula.data.moments import VideoNumbers
 from fabula.io.moments import write_rankings
 from fabula.library import calibrate as c
 from fabula.library.embedders import embedder

@@ -15,8 +15,8 @@ import numpy as np
 from _data import options
 
 import fabula
-from fabula.core.nouns import Corpus
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus
 from fabula.diagnosis import errors
 from fabula.stats import Mean, difference, interval, randomisation, samples
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 import fabula
 from fabula import io
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.learn.data import Steps
 from fabula.learn.matchers import HungarianMatcher, OrderedMatcher
 from fabula.learn.models.pdvc import Config, Layer, Model, to_span

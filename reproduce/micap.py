@@ -21,7 +21,7 @@ import torch
 
 import fabula
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.diagnosis.stress import stress as stress_metrics
 from fabula.learn import checkpoint
 from fabula.learn.identity.attention import share_streams

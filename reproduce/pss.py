@@ -26,7 +26,7 @@ import torch
 
 import fabula
 from fabula import io
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.learn.options import Run
 from fabula.learn.pss import PredictOptions, TrainOptions, predict_pss, score_predictions, train_pss
 from fabula.learn.simulate import Recipe, simulate

@@ -32,7 +32,7 @@ import torch
 
 import fabula
 from fabula.core.notes import Notes
-from fabula.io.files import read_lines
+from fabula.documents.files import read_lines
 from fabula.learn.options import Run
 from fabula.learn.retrieval.data import read_moments
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments

@@ -14,6 +14,8 @@ ORDER = [  # total: a package imports from those before it alone, inside functio
     "core",
     "_kernels",
     "stats",
+    "data",
+    "documents",
     "io",
     "llm",
     "checks",

@@ -46,7 +46,7 @@ def test_the_command_line_stays_light():
 def test_scoring_loads_no_extra():
     code = (
         "import fabula\n"
-        "from fabula.core.nouns import Corpus, Event, Segment, Story\n"
+        "from fabula.data.stories import Corpus, Event, Segment, Story\n"
         "story = Corpus({'v': Story('v', (Event(Segment(0, 1)),))})\n"
         "assert fabula.score(story, story)['SODA_d'].value == 1\n"
     )

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.core.moments import Ranking, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import Ranking, VideoNumbers
 from fabula.io import moments
 from tests.moment_toys import iou
 

@@ -291,7 +291,7 @@ def test_two_packages_with_one_name(tmp_path, monkeypatch):
 OTHERS = '''
 """Things of another package."""
 import numpy as np
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
 from fabula.io import Format
 from fabula.metrics import metric
 from fabula.benchmarks import Protocol

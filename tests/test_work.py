@@ -23,7 +23,7 @@ import pytest
 
 import fabula
 from fabula import _kernels, io, text
-from fabula.core.nouns import Corpus, Event, Item, Segment, Story
+from fabula.data.stories import Corpus, Event, Item, Segment, Story
 from fabula.metrics.captions.base import Items
 from fabula.metrics.stories import Stories
 from fabula.metrics.stories import base as stories

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fabula import text
-from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.metrics import Metric, metric
 from fabula.metrics.stories import Stories
 from fabula.text._scorer import OneByOne

@@ -266,7 +266,7 @@ def make_stories(inputs: Path) -> None:
     """Of the stories of `fabula demo`, six videos."""
     import fabula
     from fabula import demo
-    from fabula.core.nouns import Corpus
+    from fabula.data.stories import Corpus
 
     first, _ = fabula.read(demo.REFERENCES["annotator_1"])
     some = list(first)[:6]

@@ -26,7 +26,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 import fabula
-from fabula.core.nouns import DIMENSIONS
+from fabula.data.stories import DIMENSIONS
 
 T = TypeVar("T")
 NEAR = 1e-12

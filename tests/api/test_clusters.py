@@ -102,7 +102,7 @@ def test_compare_draws_and_exchanges_groups(groups):
 
 
 def test_power_from_predictions_from_rows_and_from_a_pilot(tmp_path, groups):
-    from fabula.io.rows import write_rows
+    from fabula.documents.rows import write_rows
 
     a = fabula.power([GOOD, POOR], TRUTH, metrics="mIoU", difference=0.01)
     files = []

@@ -14,7 +14,7 @@ import pytest
 import fabula
 from fabula import io
 from fabula.benchmarks import protocol
-from fabula.core.nouns import DIMENSIONS, Corpus, Event, Segment, Story
+from fabula.data.stories import DIMENSIONS, Corpus, Event, Segment, Story
 from fabula.io.stories import sodam as sodam_files
 from fabula.io.stories import vantage as vantage_files
 from fabula.llm.fake import read_prompt

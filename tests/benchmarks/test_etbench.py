@@ -12,7 +12,7 @@ import pytest
 import fabula
 from fabula.benchmarks.etbench.told import read_told
 from fabula.core.errors import FabulaError, MissingExtra
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.io.answers.readers import READERS
 from tests.benchmarks.test_grounding_2026 import vectors
 

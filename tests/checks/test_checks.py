@@ -7,7 +7,7 @@ import pytest
 from fabula import checks as checks_room
 from fabula.checks import Report, checks, examine, examine_items
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 
 Told = list[tuple[float, float, str | None]]
 

@@ -8,8 +8,8 @@ import pytest
 from fabula import checks, io
 from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Query
 from fabula.core.notes import Notes
+from fabula.data.moments import Query
 from fabula.io import all_formats, identity, moments
 from fabula.io.identity.captionsets import SetText
 from tests.cli.conftest import fabula as command  # noqa: F401

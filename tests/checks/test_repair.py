@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.checks import Deed, examine, repair
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from tests.io.story_toys import anything
 
 

@@ -423,7 +423,7 @@ def test_every_number_is_whole_at_every_width(folder: Path, verb: str) -> None:
 
 
 def test_a_score_of_many_numbers_shows_all_its_intervals() -> None:
-    from fabula.core.result import Result, Score
+    from fabula.data.result import Result, Score
     from fabula.report.table import rich_table
 
     values = {f"r{k}@0.{t}": k * t / 1000 for k in (1, 5, 10, 100) for t in (3, 5, 7)}

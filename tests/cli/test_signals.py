@@ -17,7 +17,7 @@ import sys, time
 from pathlib import Path
 import click
 from fabula.verbs import command_line as cli
-from fabula.io.files import write_bytes
+from fabula.documents.files import write_bytes
 
 @click.command()
 def slow():

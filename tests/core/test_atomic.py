@@ -12,14 +12,14 @@ import pytest
 
 from fabula.core import atomic
 from fabula.core.errors import InputError
-from fabula.io.files import dump_json, write_bytes, write_text
+from fabula.documents.files import dump_json, write_bytes, write_text
 
 pytest.importorskip("fcntl", reason="no locks that die with their process")
 
 WRITES = """
 import sys, time
 from pathlib import Path
-from fabula.io.files import write_bytes
+from fabula.documents.files import write_bytes
 def pieces():
     yield b"half"
     print("writing", flush=True)

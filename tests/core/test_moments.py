@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import Moment, Query, Ranking, VideoNumbers, clip_seconds
+from fabula.data.moments import Moment, Query, Ranking, VideoNumbers, clip_seconds
 
 
 def test_videos_are_numbered_as_they_come():

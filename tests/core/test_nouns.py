@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from tests.toys import corpus, story
 
 NAN, INF = float("nan"), float("inf")

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from fabula.core.nouns import once
 from fabula.core.patterns import lazy
+from fabula.data.stories import once
 
 
 def test_a_lazy_pattern_is_the_pattern():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.core.regions import Box, Picture, Region, corners
+from fabula.data.regions import Box, Picture, Region, corners
 
 
 @pytest.mark.parametrize("pixel", [0, 1])

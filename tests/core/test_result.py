@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from fabula.core.errors import MissingExtra
-from fabula.core.result import Result, Score
+from fabula.data.result import Result, Score
 
 SCORE = Score("PRF", {"precision": 0.5, "recall": 1.0, "f1": 2 / 3}, "f1", "PRF@0.5|sets:1")
 

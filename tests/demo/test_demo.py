@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import fabula
 from fabula import demo
 from fabula.core.errors import InputError
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.text._scorer import OneByOne
 from fabula.verbs.command_line import fabula as command
 

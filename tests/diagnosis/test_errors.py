@@ -8,7 +8,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.diagnosis import Limits, errors
 from fabula.diagnosis.errors import REPAIRS
 from fabula.diagnosis.finding import find

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from fabula.diagnosis.errors import join_sets, repair_stories, score_again
 from fabula.diagnosis.finding import Found, Limits, find, find_many
 from fabula.match import greedy, hungarian, ordered

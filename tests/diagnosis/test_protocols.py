@@ -10,8 +10,8 @@ import pytest
 import fabula
 from fabula import benchmarks, io, metrics
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.demo import REFERENCES, SYSTEMS
 from fabula.diagnosis._idle import Facts
 from fabula.diagnosis._rules import apart, find_preparing, take_fields

@@ -8,7 +8,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.diagnosis import stress
 from fabula.diagnosis._changes import CHANGES, find_mentions, renumber_persons, synonyms
 from fabula.diagnosis.stress import make_chance

@@ -17,7 +17,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import FabulaError
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from tests.toys import corpus
 
 METRICS = "SODA_d,DVC_CIDEr(tok=none)"

@@ -8,9 +8,9 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
+from fabula.documents.fields import Source
+from fabula.documents.files import write_text
 from fabula.evaluate.baselines.identity import all_different, same_id
-from fabula.io.fields import Source
-from fabula.io.files import write_text
 from fabula.io.identity import fillin
 from tests.cli.conftest import fabula as command  # noqa: F401
 

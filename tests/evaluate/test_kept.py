@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.core.moments import Query, Ranking, Rankings, VideoNumbers
-from fabula.core.regions import Picture
+from fabula.data.moments import Query, Ranking, Rankings, VideoNumbers
+from fabula.data.regions import Picture
 from fabula.evaluate.kept import FIRST, SUREST, Answers, cut_picture, cut_rankings, values_of
 from tests.moment_toys import iou, lines, tvr_predictions, tvr_queries
 

@@ -65,9 +65,9 @@ def test_what_cannot_be_scored_is_said_in_one_line(tmp_path: Path, refs: Path) -
 
 def test_lines_that_were_written_are_read_again(tmp_path: Path) -> None:
     from fabula.core.notes import Notes
-    from fabula.core.questions import Asked, Response
+    from fabula.data.questions import Asked, Response
+    from fabula.documents.fields import Source
     from fabula.io import questions
-    from fabula.io.fields import Source
     from fabula.io.questions import lines as own
 
     told = [

@@ -3,8 +3,8 @@
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Moment, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import Moment, Query, Ranking, VideoNumbers
 from fabula.evaluate import rankings
 from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.metrics.moments import grounding, mr_map, svmr, vcmr, vr

@@ -13,11 +13,11 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
+from fabula.documents import parquet
 from fabula.evaluate import split
 from fabula.evaluate.shards import shards_for
 from fabula.evaluate.split import Record, shard_of
-from fabula.io import parquet
 from fabula.io import pieces as cutting
 from fabula.jobs import folder
 from fabula.jobs.folder import Folder

@@ -8,7 +8,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.evaluate import stories
 from fabula.evaluate.base import Memory, Request
 from fabula.evaluate.options import ScoreOptions

@@ -13,7 +13,7 @@ import pytest
 
 import fabula
 from fabula.benchmarks import room
-from fabula.core.result import Result
+from fabula.data.result import Result
 from tests.golden.examiner import EXAMINED, examined_by
 from tests.golden.judge import counted_by, encoded_by_minilm, judged_by
 

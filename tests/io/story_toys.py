@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 
 # One valid document of each format: the same two videos, told by its own rules.
 DOCUMENTS: dict[str, Any] = {

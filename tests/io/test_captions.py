@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.io.captions import SHELF, is_inline, is_items, read_items
 
 RESULTS = [{"image_id": 1, "caption": "a kite"}, {"image_id": "x", "caption": "a dog"}]

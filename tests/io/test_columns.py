@@ -14,11 +14,12 @@ import pytest
 from fabula import _kernels, io
 from fabula._kernels import using
 from fabula.core.errors import FabulaError
-from fabula.core.nouns import Columns, Corpus, Event, Segment, Story, join_spans
-from fabula.io import files, pieces
-from fabula.io.columns import DEEPEST, MOST_FIELDS, MOST_NAMES, Read, guess_kinds, read_plain, scan_stories
-from fabula.io.columns_twin import scan_stories_python
-from fabula.io.fields import LONGEST_CAPTION, Source
+from fabula.data.stories import Columns, Corpus, Event, Segment, Story, join_spans
+from fabula.documents import files
+from fabula.documents.columns import DEEPEST, MOST_FIELDS, MOST_NAMES, Read, guess_kinds, read_plain, scan_stories
+from fabula.documents.columns_twin import scan_stories_python
+from fabula.documents.fields import LONGEST_CAPTION, Source
+from fabula.io import pieces
 
 native = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here")
 TRUTH = (

@@ -16,12 +16,13 @@ import pytest
 from fabula import io
 from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import InputError
-from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
-from fabula.io import captions, door, identity, moments, pieces, regions
-from fabula.io.files import load_json, read_elements, read_lines, read_root
-from fabula.io.head import Head
-from fabula.io.records import BEGINS, Shape, read_line_objects, read_line_pieces, read_line_records, read_members
+from fabula.data.moments import VideoNumbers
+from fabula.documents import safe_open as door
+from fabula.documents.files import load_json, read_elements, read_lines, read_root
+from fabula.documents.head import Head
+from fabula.documents.records import BEGINS, Shape, read_line_objects, read_line_pieces, read_line_records, read_members
+from fabula.io import captions, identity, moments, pieces, regions
 from fabula.text.cider import Idf
 
 LINES = "".join(json.dumps({"id": f"v{i}", "events": [{"start": 0, "end": i + 1}]}) + "\n" for i in range(500)).encode()

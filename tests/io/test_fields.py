@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Segment
-from fabula.io.fields import LONGEST_CAPTION, Source, describe_value, plain_caption, plain_number, plain_segment
+from fabula.data.stories import Segment
+from fabula.documents.fields import LONGEST_CAPTION, Source, describe_value, plain_caption, plain_number, plain_segment
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from fabula import io
 from fabula.core.errors import InputError
-from fabula.io import files
+from fabula.documents import files
 
 Put = Callable[..., Path]
 Refused = Callable[..., InputError]

@@ -6,9 +6,9 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
+from fabula.documents.fields import Source
+from fabula.documents.files import write_text
 from fabula.io import identity
-from fabula.io.fields import Source
-from fabula.io.files import write_text
 from fabula.io.identity import fillin
 
 

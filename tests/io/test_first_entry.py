@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fabula.documents.head import read_first_entry
 from fabula.io.answers.answer import LONGEST, parse
-from fabula.io.head import read_first_entry
 
 ENTRY = {"image_id": 7, "caption": "a dog"}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fabula import io
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from tests.io.story_toys import DOCUMENTS, anything, corpus_of, seconds, stories, words
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"

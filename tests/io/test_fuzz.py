@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from fabula import io
 from fabula.core.errors import FabulaError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
-from fabula.io import segments
+from fabula.data import segments
+from fabula.data.stories import Corpus
 from tests.io.story_toys import DOCUMENTS
 
 NAMES = sorted(DOCUMENTS)

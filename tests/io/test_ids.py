@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io.ids import reconcile, respell_id, stem
+from fabula.data.ids import reconcile, respell_id, stem
+from fabula.data.stories import Corpus, Event, Segment, Story
 
 
 def corpus(*ids: str) -> Corpus:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Query, Saliency
 from fabula.core.notes import Notes
+from fabula.data.moments import Query, Saliency
 from fabula.io import moments
 from tests.moment_toys import lines
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import FabulaError, InputError, SpecError
-from fabula.core.moments import Moment, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import Moment, Ranking, Rankings, VideoNumbers
 from fabula.io import moments
 from tests.moment_toys import VIDEOS, lines, tvr_predictions, tvr_queries
 

@@ -9,10 +9,10 @@ import pytest
 
 from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import FabulaError, InputError
-from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import VideoNumbers
+from fabula.documents.head import Head, find_top_keys, parse_first_object
 from fabula.io import captions, identity, moments, regions
-from fabula.io.head import Head, find_top_keys, parse_first_object
 
 BEGINNINGS = {
     "deep": '{"qid": ' + "[" * 100_000,

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from fabula import io
 from fabula.core.errors import InputError, MissingExtra, SpecError
-from fabula.core.nouns import Corpus, Story
-from fabula.io import parquet
+from fabula.data.stories import Corpus, Story
+from fabula.documents import parquet
+from fabula.documents.fields import Source
 from fabula.io import pieces as cutting
-from fabula.io.fields import Source
 from tests.io.story_toys import corpus_of, seconds, stories, words
 from tests.toys import corpus
 

@@ -9,7 +9,7 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
-from fabula.core.questions import Asked
+from fabula.data.questions import Asked
 from fabula.io import questions
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 from fabula import io
-from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.head import Head
 from fabula.evaluate.tasks import task_names
 from fabula.io import captions, identity, moments, questions, regions
-from fabula.io.fields import Source
-from fabula.io.head import Head
 from fabula.io.identity import fillin
 from fabula.io.identity.captionsets import SetText
 

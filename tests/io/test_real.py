@@ -9,7 +9,7 @@ import pytest
 from fabula import io
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
-from fabula.io import ids, segments
+from fabula.data import ids, segments
 
 # file, format, videos, events
 FILES = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.io.fields import Source
+from fabula.documents.fields import Source
 from fabula.io.regions.fields import build_picture, read_size
 
 BOXES = [[0, 1, 2, 3], [4.5, 5, 6, 7]]

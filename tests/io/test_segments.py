@@ -6,8 +6,8 @@ import pytest
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io import segments
+from fabula.data import segments
+from fabula.data.stories import Corpus, Event, Segment, Story
 
 
 def told(*spans: tuple[float, float]) -> Corpus:

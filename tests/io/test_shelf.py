@@ -12,10 +12,11 @@ import pytest
 
 from fabula import io
 from fabula.core.errors import InputError
-from fabula.io import captions, files, identity, moments, questions, regions, stories
-from fabula.io.fields import Source
-from fabula.io.files import read_elements
-from fabula.io.head import Head
+from fabula.documents import files
+from fabula.documents.fields import Source
+from fabula.documents.files import read_elements
+from fabula.documents.head import Head
+from fabula.io import captions, identity, moments, questions, regions, stories
 from fabula.io.shelf import Shelf
 from tests.io.story_toys import DOCUMENTS
 
@@ -24,7 +25,7 @@ RULES = [(shelf, rule) for shelf in SHELVES for rule in shelf.rules]
 
 NEW = '''
 """Subtitles as a list: [[start, end, text], …]."""
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
 from fabula.io.format import STORIES, Format
 
 FORMAT = Format(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.core.errors import InputError
-from fabula.io.files import read_elements, read_root
+from fabula.documents.files import read_elements, read_root
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.io.toml import LARGEST, read_toml
+from fabula.documents.toml import LARGEST, read_toml
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError
-from fabula.core.nouns import Corpus
-from fabula.core.result import Result
+from fabula.data.result import Result
+from fabula.data.stories import Corpus
 from fabula.evaluate import shards
 from tests.evaluate.test_shards import METRICS, files, killed_in_the_middle, sets  # noqa: F401  (fixtures)
 from tests.toys import corpus

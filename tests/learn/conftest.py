@@ -10,7 +10,7 @@ import pytest
 
 import fabula
 from fabula import demo
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 
 
 class Small(NamedTuple):

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
-from fabula.core.nouns import Corpus, Event, Segment, Story  # noqa: E402
+from fabula.data.stories import Corpus, Event, Segment, Story  # noqa: E402
 from fabula.learn.data import Steps  # noqa: E402
 from fabula.learn.splits import durations_as_corpus, only_with, read_split  # noqa: E402
 from fabula.learn.words import Vocabulary, words_of  # noqa: E402

@@ -14,8 +14,8 @@ pytest.importorskip("scipy", reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
 from fabula.core.errors import InputError  # noqa: E402
-from fabula.core.moments import Query, Saliency  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
+from fabula.data.moments import Query, Saliency  # noqa: E402
 from fabula.io.moments import read_queries  # noqa: E402
 from fabula.learn.models.qd_detr import Config, Model  # noqa: E402
 from fabula.learn.retrieval.answers import Answer, write_answers  # noqa: E402

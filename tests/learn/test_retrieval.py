@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
-from fabula.core.moments import Query, clip_seconds  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
+from fabula.data.moments import Query, clip_seconds  # noqa: E402
 from fabula.learn.models import reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.answers import list_answers, score_answers, write_answers  # noqa: E402
 from fabula.learn.retrieval.contract import Batch  # noqa: E402

@@ -11,7 +11,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from fabula.learn.simulate import Recipe, frames_of, simulate, unit
 from fabula.media.sentences import hashing
 from fabula.media.stores.features import Features

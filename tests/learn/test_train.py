@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 from fabula.core.errors import InputError, SpecError  # noqa: E402
-from fabula.core.nouns import Corpus  # noqa: E402
+from fabula.data.stories import Corpus  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.config import configure  # noqa: E402
 from fabula.learn.loop.loader import batches  # noqa: E402

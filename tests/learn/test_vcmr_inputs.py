@@ -20,7 +20,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
-from fabula.core.moments import Moment, Query  # noqa: E402
+from fabula.data.moments import Moment, Query  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.models import hero, procnets, qd_detr, xml  # noqa: E402
 from fabula.learn.retrieval.bpe import Tokens  # noqa: E402

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fabula.core.means import f1, mean
-from fabula.core.nouns import Story
 from fabula.core.spec import show
+from fabula.data.stories import Story
 from fabula.match import ordered
 from fabula.match.ordered import marked_pairs
 from fabula.metrics.stories._families.overlap_pairs import GARBAGE, letters

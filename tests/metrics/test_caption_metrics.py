@@ -11,7 +11,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.metrics import metric
 from fabula.metrics.captions import Items
 from fabula.text import cider, meteor

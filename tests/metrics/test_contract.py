@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.core.nouns import Corpus, Item
 from fabula.core.rows import Rows
 from fabula.core.spec import choices, hints
+from fabula.data.stories import Corpus, Item
 from fabula.metrics import Metric, default, metric, room
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import StoryMetric

@@ -9,8 +9,8 @@ import pytest
 
 from fabula import benchmarks, metrics
 from fabula.core.errors import SpecError
-from fabula.core.regions import Picture
 from fabula.core.rows import Rows
+from fabula.data.regions import Picture
 from fabula.metrics.regions import Pictures
 
 LEFT, RIGHT, FAR = [0, 0, 99, 99], [200, 200, 299, 299], [400, 400, 450, 450]

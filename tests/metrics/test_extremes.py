@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import fabula
 from fabula.core.errors import InputError
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.core.regions import FORMS, corners
+from fabula.data.regions import FORMS, corners
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.match.boxes import merged
 from fabula.match.nms import nms
 from fabula.metrics import metric

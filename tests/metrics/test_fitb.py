@@ -4,7 +4,7 @@ import pytest
 
 from fabula import metrics
 from fabula.core.errors import InputError
-from fabula.core.identity import Clip, ClipSet
+from fabula.data.identity import Clip, ClipSet
 from fabula.metrics.identity import ClipSets
 
 DEFAULT, PUBLISHED = metrics.metric("FITB"), metrics.metric("FITB(labels=exact,short=shift)")

@@ -7,7 +7,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError
-from fabula.core.moments import Moment, Query, Ranking
+from fabula.data.moments import Moment, Query, Ranking
 from fabula.evaluate.rankings import moment_rows
 from fabula.io.answers.answer import parse
 from fabula.match._matrix import matrix

@@ -5,7 +5,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.metrics import metric, set_parser
 from fabula.metrics.captions._graphs import ALONE, MATCHED, UNCOUNTED
 from fabula.text import ispice, spice

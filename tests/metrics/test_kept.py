@@ -9,7 +9,7 @@ import pytest
 
 import fabula
 from fabula import demo, io, text
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.evaluate.base import Request
 from fabula.evaluate.stories import run
 from fabula.metrics import metric

@@ -6,7 +6,7 @@ sides, so P = R = F = 1/2), with nothing in common 0.
 
 import pytest
 
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
 from fabula.metrics.stories._families.overlap_pairs import GARBAGE, letters

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
 from fabula.metrics.stories._families.localised import Localised

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.core.rows import Rows
+from fabula.data.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.metrics import room
 from fabula.metrics.moments import MomentMetric

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabula import _kernels
-from fabula.core.moments import Query, Rankings, VideoNumbers
+from fabula.data.moments import Query, Rankings, VideoNumbers
 from fabula.evaluate.rankings import oddities, oddities_python
 from fabula.io.moments.tvr_predictions import Known, translate_python
 from fabula.metrics import metric

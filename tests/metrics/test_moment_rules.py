@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import Query, Ranking, Saliency, VideoNumbers
+from fabula.data.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
 from fabula.metrics.moments._lengths import count_queries, of_length, weight_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.core.moments import Moment, Query, Ranking, Relevant, VideoNumbers
+from fabula.data.moments import Moment, Query, Ranking, Relevant, VideoNumbers
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
 

@@ -16,7 +16,7 @@ import pytest
 
 import fabula
 from fabula import metrics
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from tests.toys import corpus
 
 WINDOWED = {"GroundedChoice"}  # options with windows beside them: tests/benchmarks/test_etbench.py

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fabula import _kernels
-from fabula.core.moments import Query, Ranking, Saliency, VideoNumbers
+from fabula.data.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
 from fabula.metrics.moments._highlights import LEVELS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fabula import text
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
 from fabula.metrics.stories._families.overlap_pairs import letters

@@ -10,7 +10,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import DIMENSIONS, Corpus, Event, Segment, Story
+from fabula.data.stories import DIMENSIONS, Corpus, Event, Segment, Story
 from fabula.llm.options import EndpointOptions
 from fabula.llm.session import Session, asking
 from fabula.match.merged import merge_all, merge_overlapping

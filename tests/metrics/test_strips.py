@@ -5,7 +5,7 @@ import pytest
 
 from fabula.core import memory
 from fabula.core.errors import FabulaError
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, marked_pairs, ordered_python
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories

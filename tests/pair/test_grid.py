@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
 from fabula.pair.tiou import forward, tiou

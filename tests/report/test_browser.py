@@ -19,8 +19,8 @@ import pytest
 
 import fabula
 from fabula import demo
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.core.result import Result
+from fabula.data.result import Result
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.report.html import page
 
 SELECT_ALL, DELETE = "\ue009a\ue000", "\ue017"

@@ -17,7 +17,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.report import _data
 from fabula.report.html import SCRIPTS, page
 

@@ -18,7 +18,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.errors import SpecError
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.report.html import page
 from fabula.report.pages import make_page
 from fabula.verbs.scoring.beside import find_beside

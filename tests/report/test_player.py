@@ -12,7 +12,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.report.pages import make_page
 from fabula.verbs.command_line import main
 from fabula.verbs.scoring.beside import find_beside

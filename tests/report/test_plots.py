@@ -12,7 +12,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.errors import FabulaError, InputError, SpecError
-from fabula.io.rows import write_rows
+from fabula.documents.rows import write_rows
 from fabula.report.drawing import elements as svg
 from fabula.report.drawing.plots import Interval, Intervals, Scatter, draw_intervals, draw_scatter
 

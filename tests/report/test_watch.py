@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
 from fabula.report.links import link_file
 from fabula.report.watch import watch_page
 from tests.report.test_browser import EVIL, Page

@@ -8,8 +8,8 @@ import pytest
 
 import fabula
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Item
 from fabula.core.rows import Rows
+from fabula.data.stories import Item
 from fabula.metrics import metric, room
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import StoryMetric

@@ -15,7 +15,7 @@ import pytest
 
 from fabula.core import atomic
 from fabula.core.errors import InputError
-from fabula.io.tables import escape_formula, read_table, unescape_formula
+from fabula.documents.tables import escape_formula, read_table, unescape_formula
 from fabula.studies import store as stores
 from fabula.studies.items import Item
 from fabula.studies.store import Store
@@ -250,7 +250,7 @@ def test_formulas_are_words_and_come_back():
 
 
 def test_no_formula_in_any_table(tmp_path):
-    from fabula.io import rows as row_files
+    from fabula.documents import rows as row_files
     from fabula.studies.results import RatingRow
 
     bad = FORMULAS[0]

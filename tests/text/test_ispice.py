@@ -7,7 +7,7 @@ import pytest
 from golden_spice import FOLDER
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.metrics import metric
 from fabula.metrics.captions import Items
 from fabula.text import ispice

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import fabula
-from fabula.core.result import Result
+from fabula.data.result import Result
 
 REFS = ["val_1.json", Path("val_2.json")]
 

@@ -171,8 +171,8 @@ def make_questions(rng: Random) -> Case:
 
 def read_questions(case: Case, folder: Path, said: Said) -> Any:
     """Read, joined with itself, and written as our own lines and read again."""
-    from fabula.io.fields import Source
-    from fabula.io.files import write_text
+    from fabula.documents.fields import Source
+    from fabula.documents.files import write_text
     from fabula.io.questions import join_responses, read_responses
     from fabula.io.questions.lines import write_responses
 

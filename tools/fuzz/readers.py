@@ -16,12 +16,13 @@ from tools.fuzz.watch import Case, Said, Target, Wrong, plain
 import fabula
 from fabula import io
 from fabula.core.errors import FabulaError
-from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
 from fabula.core.spec import parse as parse_spec
 from fabula.core.spec import split
-from fabula.io import answers, captions, identity, moments, regions, segments
-from fabula.io.fields import Source
+from fabula.data import segments
+from fabula.data.moments import VideoNumbers
+from fabula.documents.fields import Source
+from fabula.io import answers, captions, identity, moments, regions
 from fabula.io.identity import fillin
 
 UNITS = (
@@ -135,8 +136,8 @@ def read_pieces(case: Case, folder: Path, said: Said) -> Any:
 @cache
 def parquet_files() -> list[bytes]:
     """Made once and then damaged: Parquet has no tree that could be bent."""
-    from fabula.core.nouns import Corpus, Event, Segment, Story
-    from fabula.io import parquet
+    from fabula.data.stories import Corpus, Event, Segment, Story
+    from fabula.documents import parquet
 
     made = []
     for seed in range(4):

@@ -100,8 +100,8 @@ CHANGES = (
     # columns and keys
     Change("column", "verbs/trust/commands/power.py", '"sigma"', '"spread"', "verb: power"),
     Change("column", "report/judges.py", '"unparsed"', '"unread"', "verb: protocols preds_two"),
-    Change("column", "core/result.py", '"protocol": self.protocol', '"rules": self.protocol', SCORE),
-    Change("column", "core/result.py", '"counts": dict', '"count": dict', SCORE),
+    Change("column", "data/result.py", '"protocol": self.protocol', '"rules": self.protocol', SCORE),
+    Change("column", "data/result.py", '"counts": dict', '"count": dict', SCORE),
     Change("column", "metrics/stories/miou.py", '"value"', '"mean"', "metric: mIoU"),
     Change(
         "column",

@@ -1,4 +1,4 @@
-// Plain JSON records as columns, without a Python object per number; twin of fabula/io/records/plain.py.
+// Plain JSON records as columns, without a Python object per number; twin of fabula/documents/records/plain.py.
 //
 // It reads on as long as records are plain, and stops before the first that is not: a reader that can say what is
 // wrong with it, or that nothing is, takes over there.
@@ -22,7 +22,7 @@ using std::string_view;
 
 namespace {
 
-constexpr int64_t LONGEST = 100000;  // fabula.io.fields.LONGEST_CAPTION
+constexpr int64_t LONGEST = 100000;  // fabula.documents.fields.LONGEST_CAPTION
 
 enum class Kind { ID, NAME, WORD, TEXT, NUMBER, WINDOW, WINDOWS, EITHER, TABLE, SKIP, NUMBERS, WHOLES };
 
@@ -430,6 +430,6 @@ int64_t extent(nb::object text, int64_t at, int64_t end) {
 
 FABULA_KERNEL(m) {
     m.def("records", &records, nb::arg("text"), nb::arg("at"), nb::arg("end"), nb::arg("lines"), nb::arg("fields"),
-          nb::arg("others"), nb::arg("loads"), "Twin of fabula.io.records.plain.scan_records_python.");
-    m.def("extent", &extent, nb::arg("text"), nb::arg("at"), nb::arg("end"), "Twin of fabula.io.records.plain.find_extent_python.");
+          nb::arg("others"), nb::arg("loads"), "Twin of fabula.documents.records.plain.scan_records_python.");
+    m.def("extent", &extent, nb::arg("text"), nb::arg("at"), nb::arg("end"), "Twin of fabula.documents.records.plain.find_extent_python.");
 }

@@ -1,4 +1,4 @@
-// JSON arrays of equally long arrays of numbers, lifted out of a text as tables; twin of fabula/io/records/tables.py.
+// JSON arrays of equally long arrays of numbers, lifted out of a text as tables; twin of fabula/documents/records/tables.py.
 //
 // Plain JSON and nothing else: what is not such a table is left to the reader that can say what is wrong with it.
 #include "check.hpp"
@@ -60,5 +60,5 @@ nb::object lift(nb::bytes text, const std::string &key, int64_t first) {
 }  // namespace
 
 FABULA_KERNEL(m) {
-    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), "Twin of fabula.io.records.tables.lift_tables_python.");
+    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), "Twin of fabula.documents.records.tables.lift_tables_python.");
 }

@@ -1,4 +1,4 @@
-// Stories of a JSON text as columns: times, captions and ids of all videos end to end; twin of fabula/io/columns_twin.py.
+// Stories of a JSON text as columns: times, captions and ids of all videos end to end; twin of fabula/documents/columns_twin.py.
 //
 // The whole text is plain or none of it: nothing is said about what is not, for a reader that can say what is wrong with it,
 // or that nothing is, begins again from the first byte.
@@ -26,7 +26,7 @@ using std::string_view;
 
 namespace {
 
-constexpr size_t LONGEST = 100000;                // bytes of a caption: fabula.io.fields.LONGEST_CAPTION
+constexpr size_t LONGEST = 100000;                // bytes of a caption: fabula.documents.fields.LONGEST_CAPTION
 constexpr int DEEPEST = 64;                       // lists and objects in each other, of what nobody keeps
 constexpr size_t MOST_FIELDS = 64;                // of an object that nobody keeps, or beside those that are kept
 constexpr size_t MOST_NAMES = 256;                // of fields that nobody keeps, in all of the text
@@ -543,5 +543,5 @@ nb::object stories(nb::bytes text, int64_t at, const std::string &kind) {
 }  // namespace
 
 FABULA_KERNEL(m) {
-    m.def("stories", &stories, nb::arg("text"), nb::arg("at"), nb::arg("kind"), "Twin of fabula.io.columns_twin.scan_stories_python.");
+    m.def("stories", &stories, nb::arg("text"), nb::arg("at"), nb::arg("kind"), "Twin of fabula.documents.columns_twin.scan_stories_python.");
 }

@@ -31,7 +31,7 @@ from fabula.annotation.stats import MARK, Row, describe
 from fabula.annotation.store import Store
 from fabula.core import atomic
 from fabula.core.errors import InputError, shown
-from fabula.io.files import load_json, name_write_failures
+from fabula.documents.files import load_json, name_write_failures
 from fabula.media.base import hash_file, stamp
 
 LAYOUTS = ("huggingface", "label-studio", "potato")

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Id
 from fabula.core.notes import Notes
-from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, read_objects
+from fabula.data.moments import Id
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, has_lines, read_objects
 
 SHAPE = '{"desc_id", "video", "time": [start, end], "cog_desc", "duration"}'
 IDS, WORDS = ("desc_id", "id"), ("cog_desc", "caption")

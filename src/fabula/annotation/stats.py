@@ -21,9 +21,9 @@ import numpy as np
 from fabula.annotation.candidates import LEAK, WORD
 from fabula.annotation.distinct import Embedder, embed_unit, find_clusters, project
 from fabula.core.errors import InputError
-from fabula.core.moments import Id
-from fabula.io.fields import Source
-from fabula.io.files import check_path, read_objects
+from fabula.data.moments import Id
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, read_objects
 
 MARK = "fabula-benchmark.json"  # says that a folder was written by `fabula annotate export`
 BIN = 0.25  # of the histogram

@@ -25,9 +25,9 @@ from typing import Any
 
 from fabula.annotation.moments import Moment, read_line
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import Id
-from fabula.io.fields import Source
-from fabula.io.files import parse_json
+from fabula.data.moments import Id
+from fabula.documents.fields import Source
+from fabula.documents.files import parse_json
 from fabula.llm import Answer, Call
 from fabula.llm.answer import Attempt
 from fabula.llm.batch import Sent

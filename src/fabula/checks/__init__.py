@@ -10,8 +10,8 @@ from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.checks._repair import Deed, repair
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
-from fabula.io.files import check_path, holds_only_stories
-from fabula.io.head import Head
+from fabula.documents.files import check_path, holds_only_stories
+from fabula.documents.head import Head
 
 __all__ = [
     "Check",

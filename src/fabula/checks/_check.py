@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fabula.core.nouns import Corpus, Event, Story
+from fabula.data.stories import Corpus, Event, Story
 
 Level = Literal["error", "warning", "info"]
 

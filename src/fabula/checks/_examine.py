@@ -9,8 +9,8 @@ from typing import Any
 
 from fabula.checks._check import Facts, Finding, Level, Place
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
-from fabula.io.ids import reconcile, respell_id
+from fabula.data.ids import reconcile, respell_id
+from fabula.data.stories import Corpus
 
 
 @dataclass(frozen=True, slots=True)

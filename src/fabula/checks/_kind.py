@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.checks._examine import Report
-from fabula.io.head import Head
+from fabula.documents.head import Head
 
 
 @dataclass(frozen=True, slots=True)

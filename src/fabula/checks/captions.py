@@ -8,10 +8,10 @@ from fabula.checks._examine import Report, examine_items
 from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, has_lines, load_json, read_objects
+from fabula.documents.head import Head
 from fabula.io.captions import SHELF, coco, find_both, is_inline, pairs
-from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, load_json, read_objects
-from fabula.io.head import Head
 
 
 def knows(head: Head) -> bool:

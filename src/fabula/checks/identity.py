@@ -13,11 +13,11 @@ from fabula.checks._examine import Report, report
 from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, has_lines, write_text
+from fabula.documents.head import Head
 from fabula.io import identity as files
-from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, write_text
-from fabula.io.head import Head
 from fabula.io.identity import captionsets, fillin
 from fabula.io.identity.captionsets import SetText
 

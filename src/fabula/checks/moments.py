@@ -16,14 +16,14 @@ from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.checks._repair import DEEDS, Deed, straight
 from fabula.checks.segments import PAST
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
+from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, encode_json, has_lines, write_text
+from fabula.documents.head import Head
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
-from fabula.io.fields import Source
-from fabula.io.files import check_path, encode_json, has_lines, write_text
-from fabula.io.head import Head
 from fabula.io.kinds import name_shared_kind
 from fabula.io.moments.lines import write_queries
 

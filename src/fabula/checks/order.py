@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from fabula.checks._check import Check, Facts, Place, span
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
 
 LITTLE = 0.1  # of the duration
 

@@ -11,10 +11,10 @@ from fabula.checks._examine import Report, report
 from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
-from fabula.core.questions import Response
+from fabula.data.questions import Response
+from fabula.data.stories import Corpus
+from fabula.documents.head import Head
 from fabula.io import questions as files
-from fabula.io.head import Head
 
 FAMILIES = ("questions", "ids")
 

@@ -16,12 +16,12 @@ from fabula.checks._examine import Report, report
 from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
-from fabula.core.regions import FORMS, Boxes, Form, Picture, corners
+from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
+from fabula.data.stories import Corpus
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, encode_json, has_lines, write_text
+from fabula.documents.head import Head
 from fabula.io import regions as files
-from fabula.io.fields import Source
-from fabula.io.files import check_path, encode_json, has_lines, write_text
-from fabula.io.head import Head
 
 WHOLE = 0.99  # of the image
 Size = tuple[float, float]

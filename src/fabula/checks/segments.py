@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fabula.checks._check import Check, Facts, Place, span
-from fabula.io.segments import find_fault
+from fabula.data.segments import find_fault
 
 FRAME = 0.05  # seconds; a frame of 25 per second lasts 0.04
 WHOLE = 0.99  # of the duration

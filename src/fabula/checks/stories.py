@@ -9,7 +9,7 @@ from fabula.checks._examine import Report, durations, examine
 from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.checks._repair import DEEDS, repair
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 
 
 def references(request: CheckRequest) -> list[Corpus]:

@@ -33,7 +33,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
 from fabula.text.meteor.index import FUNCTION, LEMMA, open_index
 
 PERSON = re.compile(r"\bP(\d+)\b")

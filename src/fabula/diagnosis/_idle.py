@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Story
-from fabula.io.ids import reconcile
+from fabula.data.ids import reconcile
+from fabula.data.stories import Corpus, Story
 
 
 @dataclass(frozen=True, slots=True)

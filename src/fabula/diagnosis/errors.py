@@ -35,8 +35,8 @@ import numpy as np
 from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.diagnosis.factors import Factors, factorisable, factors
 from fabula.diagnosis.finding import PERSON, Found, Limits, find_many, find_persons
 from fabula.diagnosis.slices import EventSlice, VideoSlice, event_slices, video_slices

@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus, Story
 from fabula.diagnosis._assignment import assignment, assignment_many
 from fabula.match.ordered import ordered, ordered_many
 from fabula.metrics import Metric

@@ -15,8 +15,8 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Event, Story, join_spans
 from fabula.core.options import Options, option
+from fabula.data.stories import Event, Story, join_spans
 from fabula.diagnosis._assignment import assignment_many
 from fabula.match import Pairs
 from fabula.match.greedy import greedy_many

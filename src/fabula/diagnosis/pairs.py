@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Item
+from fabula.data.stories import Corpus, Item
 from fabula.diagnosis.voices import Pair
 from fabula.evaluate import stories
 from fabula.evaluate.base import Readable, Request

@@ -16,7 +16,7 @@ from fabula import metrics
 from fabula.benchmarks import Protocol
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.diagnosis._rules import Apart, apart
 from fabula.diagnosis.pairs import read_pairs
 from fabula.diagnosis.protocols import applies, every_protocol

@@ -12,9 +12,9 @@ from fabula.benchmarks import protocol as find_protocol
 from fabula.benchmarks import room as protocol_room
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option
-from fabula.core.result import Result
+from fabula.data.result import Result
+from fabula.data.stories import Corpus
 from fabula.diagnosis._idle import Facts
 from fabula.diagnosis._rules import STORIES, Apart, Bench, Rule, apart, find_acting, find_preparing, has_moved
 from fabula.diagnosis.readings import Readings, gather_readings

@@ -24,9 +24,9 @@ import numpy as np
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.questions import Response, letter
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
+from fabula.data.questions import Response, letter
 from fabula.diagnosis.stress import Cell, Stress, tell_cells
 from fabula.llm.options import EndpointOptions
 from fabula.llm.session import asking

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabula.core.moments import Id, Rankings, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import Id, Rankings, VideoNumbers
 from fabula.io import moments as files
 from fabula.io.answers.readers import READERS, Window
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Id, Moment, Query, Ranking
-from fabula.core.nouns import Corpus, Event, Item, Story
 from fabula.core.rows import Rows
+from fabula.data.moments import Id, Moment, Query, Ranking
+from fabula.data.stories import Corpus, Event, Item, Story
 from fabula.evaluate.rankings import moment_rows
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items

@@ -19,11 +19,11 @@ from typing import ClassVar
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Id, VideoNumbers
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.rows import Rows
 from fabula.core.spec import show
+from fabula.data.moments import Id, VideoNumbers
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.io import moments as files

@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Corpus, Story, join_spans
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus, Story, join_spans
 from fabula.match.greedy import greedy_many
 from fabula.metrics import Metric
 from fabula.pair.grid import Grid, before

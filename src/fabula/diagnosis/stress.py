@@ -19,10 +19,10 @@ import numpy as np
 from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus, Item, Story
 from fabula.core.options import Options, option, same_as
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
+from fabula.data.stories import Corpus, Item, Story
 from fabula.diagnosis._changes import CHANGES, USUAL, renumber_persons
 from fabula.diagnosis.refusals import REFUSE, refuse_stories
 from fabula.evaluate.options import ScoreOptions

@@ -12,9 +12,9 @@ import numpy as np
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, name_id, silent
-from fabula.core.nouns import Corpus
-from fabula.core.result import Result, Score
 from fabula.core.rows import Rows
+from fabula.data.result import Result, Score
+from fabula.data.stories import Corpus
 from fabula.evaluate.options import ScoreOptions
 from fabula.metrics import Metric
 

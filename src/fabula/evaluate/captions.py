@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Item
 from fabula.core.patterns import lazy
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.result import Result
+from fabula.data.stories import Item
 from fabula.evaluate.base import Request, Tally, measure
 from fabula.io.captions import read_items
 from fabula.metrics import Metric

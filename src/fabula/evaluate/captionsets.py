@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.identity import Clip, ClipSet
 from fabula.core.notes import Notes, name_id
+from fabula.data.identity import Clip, ClipSet
 from fabula.evaluate.base import Request
 from fabula.io import identity
 from fabula.io.identity import fillin

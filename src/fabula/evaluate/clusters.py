@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.result import Result
+from fabula.data.stories import Corpus
 from fabula.evaluate.base import Readable
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from fabula import metrics
 from fabula.core.errors import InputError
-from fabula.core.identity import ClipSet
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Item
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.identity import ClipSet
+from fabula.data.result import Result
+from fabula.data.stories import Item
 from fabula.evaluate.base import Request, Tally, measure
 from fabula.evaluate.captionsets import Gathered, gather
 from fabula.evaluate.kept import Filled

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.evaluate.base import Readable
 from fabula.evaluate.options import ScoreOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.stats.choose import choose_intervals, tell_choices
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Sample

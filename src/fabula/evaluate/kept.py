@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fabula.core.identity import ClipSet
-from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
-from fabula.core.regions import Picture
-from fabula.core.result import Result
 from fabula.core.rows import group_keys
+from fabula.data.identity import ClipSet
+from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
+from fabula.data.regions import Picture
+from fabula.data.result import Result
 from fabula.metrics.moments import Block
 from fabula.pair.tiou import hull_iou
 

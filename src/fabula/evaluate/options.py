@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.options import Options, option
-from fabula.core.repairs import REPAIRS
+from fabula.data.repairs import REPAIRS
 from fabula.evaluate.tasks import QUERIES as MOMENTS
 from fabula.evaluate.tasks import STORIES
 from fabula.text.judges.options import JudgeOptions

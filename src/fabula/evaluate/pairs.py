@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fabula import metrics
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.metrics import Metric
 from fabula.metrics.stories import Match
 from fabula.text import meteor

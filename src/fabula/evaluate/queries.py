@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import cast
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Id, Query, Rankings, VideoNumbers
 from fabula.core.notes import Notes
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.moments import Id, Query, Rankings, VideoNumbers
+from fabula.data.result import Result
+from fabula.documents.files import pause_collector
 from fabula.evaluate.base import Request, Tally, measure, with_parts
 from fabula.evaluate.kept import Answers
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.rankings import Reading, Scored, moment_rows
 from fabula.io import moments as files
-from fabula.io.files import pause_collector
 from fabula.metrics import Metric
 from fabula.metrics.moments import MomentMetric
 

@@ -10,10 +10,10 @@ from typing import cast
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Item
-from fabula.core.questions import Response
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.questions import Response
+from fabula.data.result import Result
+from fabula.data.stories import Item
 from fabula.evaluate.base import Request, Tally, measure, with_parts
 from fabula.io import questions as files
 from fabula.metrics import Metric

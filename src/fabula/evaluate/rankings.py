@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.rows import Rows
+from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.metrics.moments import Block, MomentMetric
 
 Ints = NDArray[np.int64]

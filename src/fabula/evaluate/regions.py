@@ -9,9 +9,9 @@ from typing import cast
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.regions import Picture
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.regions import Picture
+from fabula.data.result import Result
 from fabula.evaluate.base import Request, Tally, measure
 from fabula.evaluate.kept import Described
 from fabula.io import regions as files

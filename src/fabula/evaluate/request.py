@@ -10,8 +10,8 @@ from fabula import metrics as metric_room
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus
-from fabula.core.result import Result
+from fabula.data.result import Result
+from fabula.data.stories import Corpus
 from fabula.evaluate import stories
 from fabula.evaluate.base import Readable, Request
 from fabula.evaluate.inputs import take_both, take_sets

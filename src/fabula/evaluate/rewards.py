@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.nouns import Corpus, Event, Item, Segment, Story
+from fabula.data.stories import Corpus, Event, Item, Segment, Story
 from fabula.metrics import Metric
 from fabula.metrics import metric as make_metric
 from fabula.metrics.captions import Items

@@ -15,21 +15,21 @@ from typing import Any
 from fabula import __version__, io
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.ids import describe_match
+from fabula.data.result import Result
+from fabula.data.segments import check_references
+from fabula.data.stories import Corpus
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, find_parts, name_unit, temporary_folder
 from fabula.evaluate import shards
 from fabula.evaluate.base import Readable, Request, Tally, measure
 from fabula.evaluate.shards import Surveyed
 from fabula.evaluate.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, pack_record
 from fabula.evaluate.spoken import listen
 from fabula.evaluate.stories import EMPTY, MISSING, UNKNOWN, choose, no_events, none_in_common
-from fabula.io.fields import Source
-from fabula.io.files import check_path, find_parts, name_unit, temporary_folder
 from fabula.io.given import Given
-from fabula.io.ids import describe_match
 from fabula.io.pieces import Piece
-from fabula.io.segments import check_references
 from fabula.io.stories.fabula_jsonl import refuse_twin
 from fabula.jobs.folder import Folder, begin, taken_away_if_refused
 from fabula.jobs.runner import Runner, runner_for

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 from fabula.core.notes import NAMED, Notes, Progress, name_id, silent
-from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
+from fabula.data.ids import reconcile
+from fabula.data.stories import Corpus, Story
 from fabula.evaluate import split
 from fabula.evaluate.split import PREDICTIONS, Cut, Record
-from fabula.io.ids import reconcile
 from fabula.io.pieces import Piece
 from fabula.jobs.folder import SIZE, Folder, read_regular
 from fabula.jobs.runner import Runner, run_pass

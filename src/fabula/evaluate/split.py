@@ -26,11 +26,11 @@ import numpy as np
 from fabula import io
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io.fields import Source
-from fabula.io.ids import stem
+from fabula.data.ids import stem
+from fabula.data.segments import check_predictions, check_references
+from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.fields import Source
 from fabula.io.pieces import Piece
-from fabula.io.segments import check_predictions, check_references
 from fabula.jobs.folder import Folder
 
 PREDICTIONS = -1  # the set that is none

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from fabula import io
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
+from fabula.documents.files import check_path
 from fabula.evaluate.base import Readable, Request
-from fabula.io.files import check_path
 
 OURS = "fabula"
 

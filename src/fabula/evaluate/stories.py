@@ -10,14 +10,14 @@ from typing import NamedTuple
 from fabula import io
 from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Corpus
-from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.data.ids import reconcile, resolve_aliases
+from fabula.data.result import Result
+from fabula.data.segments import check_predictions, check_references
+from fabula.data.stories import Corpus
+from fabula.documents.files import is_table
 from fabula.evaluate.base import Readable, Request, Shelf, Tally, measure, with_parts
 from fabula.evaluate.spoken import listen, reader_of
-from fabula.io.files import is_table
-from fabula.io.ids import reconcile, resolve_aliases
-from fabula.io.segments import check_predictions, check_references
 from fabula.io.stories import find_record_format, find_sides
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare

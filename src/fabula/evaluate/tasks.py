@@ -10,7 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.registry import close_to, key
 
 if TYPE_CHECKING:
-    from fabula.core.result import Result
+    from fabula.data.result import Result
     from fabula.evaluate.base import Request
 
 STORIES = ("dense", "procedure")  # tasks about events of videos

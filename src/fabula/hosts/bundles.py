@@ -27,7 +27,7 @@ from typing import Any
 from fabula import __version__
 from fabula.core.errors import FabulaError, InputError, SpecError, shown
 from fabula.core.options import Options, option
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.request import choose_metrics, find_protocol, score
 from fabula.evaluate.tasks import find_task

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import announce
 from fabula.core.patterns import read_python_literal
+from fabula.data.moments import Id, Query, Ranking
 from fabula.evaluate.rankings import moment_rows
 from fabula.evaluate.rewards import reward
 from fabula.io.answers import Options, parse

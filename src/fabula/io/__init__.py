@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from fabula._kernels import native
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
-from fabula.io.columns import Plain, read_plain
-from fabula.io.door import read_bytes
-from fabula.io.fields import Source, describe_value, is_encodable
-from fabula.io.files import (
+from fabula.data.stories import Corpus, Story
+from fabula.documents.columns import Plain, read_plain
+from fabula.documents.fields import Source, describe_value, is_encodable
+from fabula.documents.files import (
     LINES,
     PARQUET,
     PARTS,
@@ -38,8 +37,9 @@ from fabula.io.files import (
     write_bytes,
     write_text,
 )
+from fabula.documents.head import Head
+from fabula.documents.safe_open import read_bytes
 from fabula.io.format import Format, note_losses
-from fabula.io.head import Head
 from fabula.io.shelf import list_known
 from fabula.io.stories import SHELF
 
@@ -232,7 +232,7 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
     if chosen is not None and chosen.gathers is not None and gathers(path, chosen):
         return chosen.gathers(path), chosen
     if path.suffix == PARQUET:
-        from fabula.io import parquet
+        from fabula.documents import parquet
 
         if chosen is not None and chosen.name != OWN:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
@@ -351,7 +351,7 @@ def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     target = Source(check_path(path), argument=argument)
     text: Iterable[str] = chosen.write(corpus, target)
     if target.path.suffix == PARQUET:
-        from fabula.io import parquet
+        from fabula.documents import parquet
 
         if chosen.name != OWN:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fabula.core.notes import name_id
-from fabula.io.fields import Source
+from fabula.documents.fields import Source
 
 if TYPE_CHECKING:
-    from fabula.core.moments import Queries, Query, Ranking, Rankings, VideoNumbers
-    from fabula.core.nouns import Corpus, Item, Story
-    from fabula.core.questions import Response
-    from fabula.core.regions import Form, Picture
-    from fabula.io.head import Head
+    from fabula.data.moments import Queries, Query, Ranking, Rankings, VideoNumbers
+    from fabula.data.questions import Response
+    from fabula.data.regions import Form, Picture
+    from fabula.data.stories import Corpus, Item, Story
+    from fabula.documents.head import Head
 
 Holds = Literal["references", "predictions", "either"]
 STORIES = ("dense", "procedure")  # tasks that read stories
@@ -91,7 +91,7 @@ class Format:
     opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
     gathers: Callable[[Path], Any] | None = None  # how a document is got of a folder, for data sets that are trees
     spoken: Literal["", "by reader", "otherwise"] = ""  # its stories are read from words; do they take reader=NAME?
-    plain: str = ""  # what the kernel calls texts of it (io/columns.py); "": it reads none
+    plain: str = ""  # what the kernel calls texts of it (documents/columns.py); "": it reads none
 
     # a document; of lines, an iterator of (line number, object)
     read_stories: Callable[[Any, Source], Iterator[Story]] | None = None

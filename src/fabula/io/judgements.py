@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.io.door import read_bytes
-from fabula.io.files import decode_text
-from fabula.io.tables import as_number, read_table
+from fabula.documents.files import decode_text
+from fabula.documents.safe_open import read_bytes
+from fabula.documents.tables import as_number, read_table
 
 KEYS = ("item", "id", "video")
 ASIDE = {"refset", "study", "question", "kind", "rater", "system", "cluster", "position", "seconds", "at"}

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabula.core.errors import SpecError
-from fabula.core.regions import FORMS
+from fabula.data.regions import FORMS
+from fabula.documents.files import check_path, holds_only_stories, is_table
+from fabula.documents.head import Head
 from fabula.io import captions, identity, moments, questions, regions
-from fabula.io.files import check_path, holds_only_stories, is_table
-from fabula.io.head import Head
 
 MOMENTS = ("moments", "highlights", "grounding")
 # of formats of moments: what is asked of them

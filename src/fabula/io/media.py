@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 from fabula.core.errors import InputError, shown
-from fabula.io.files import check_path
-from fabula.io.ids import respell_id
+from fabula.data.ids import respell_id
+from fabula.documents.files import check_path
 
 VIDEOS = (".mp4", ".webm", ".m4v", ".mov", ".mkv", ".ogv", ".avi")  # what browsers play comes first
 IMAGES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".avif", ".svg")

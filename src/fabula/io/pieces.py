@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.io.door import name_failures, open_bytes
-from fabula.io.files import PARQUET, LineBytes, decode_text, name_unit, parse_json
+from fabula.documents.files import PARQUET, LineBytes, decode_text, name_unit, parse_json
+from fabula.documents.safe_open import name_failures, open_bytes
 
 PIECE = 8 << 20  # bytes, about
 READ = 1 << 20
@@ -38,7 +38,7 @@ class Piece:
         """Entries with their numbers, streamed."""
         place = self.home / self.path
         if self.path.suffix == PARQUET:
-            from fabula.io import parquet
+            from fabula.documents import parquet
 
             return parquet.read_rows(place, self.path, self.first, self.last, self.before)
         return ((n, parse_json(text, self.path, n)) for n, text in self.lines(place))
@@ -86,7 +86,7 @@ def cut_file(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:
 
 def cut_groups(path: Path, size: int) -> tuple[list[tuple[int, int]], int]:
     """Where pieces of a Parquet file begin: group, rows before it; and how many groups there are."""
-    from fabula.io import parquet
+    from fabula.documents import parquet
 
     counts = parquet.count_groups(path)
     most = max(1, sum(counts) * size // max(1, path.stat().st_size))  # rows of a piece, about

@@ -20,8 +20,8 @@ from typing import Any
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
 from fabula.core.registry import BENCHMARKS, benchmark_index, key, load_benchmark
+from fabula.documents.head import Head
 from fabula.io.format import Format, HeadRule, Holds
-from fabula.io.head import Head
 
 GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
 READERS = ("read_stories", "read_queries", "read_rankings", "read_pictures", "read_responses")

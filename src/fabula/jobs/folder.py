@@ -22,7 +22,7 @@ from typing import Any
 
 from fabula.core.atomic import remove_all_leftovers
 from fabula.core.errors import InputError, shown
-from fabula.io.files import dump_json, load_json, name_write_failures, write_bytes
+from fabula.documents.files import dump_json, load_json, name_write_failures, write_bytes
 
 MANIFEST = "manifest.json"
 LAYOUT = 2  # of the files in it; a folder of another one is not gone on with

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 import fabula
 from fabula.core.errors import FabulaError, InputError, shown
 from fabula.core.memory import available
-from fabula.io.files import check_path, parse_json, write_bytes
+from fabula.documents.files import check_path, parse_json, write_bytes
 from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
 from fabula.learn.options import JsonObject

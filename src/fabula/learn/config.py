@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
-from fabula.io.files import check_path, load_json
-from fabula.io.toml import read_toml
+from fabula.documents.files import check_path, load_json
+from fabula.documents.toml import read_toml
 from fabula.learn.options import JsonObject
 
 if TYPE_CHECKING:

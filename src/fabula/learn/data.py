@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from fabula.learn import batch
 from fabula.learn.raw import RawVideos
 from fabula.learn.splits import find_fault

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
-from fabula.core.moments import Id, Query, Ranking
-from fabula.core.nouns import Corpus, Item
+from fabula.data.moments import Id, Query, Ranking
+from fabula.data.stories import Corpus, Item
 from fabula.evaluate.rankings import moment_rows
 from fabula.evaluate.rewards import check_lengths, make_sets, make_story
 from fabula.metrics import Metric as Measure

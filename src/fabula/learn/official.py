@@ -31,7 +31,7 @@ from torch import Tensor
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.memory import available
-from fabula.io.files import check_path, load_json
+from fabula.documents.files import check_path, load_json
 from fabula.learn.models import hero, micap, qd_detr, reloclnet, room, xml
 from fabula.learn.words import UNKNOWN
 from fabula.media.stores.kinds import NONSENSE, summarize

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 from fabula.learn.batch import answer_units
 from fabula.learn.data import Steps
 from fabula.learn.options import Callbacks, Run

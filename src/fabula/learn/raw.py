@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from fabula.learn.options import JsonObject
 from fabula.media.stores.features import Frames, resize
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.memory import available
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from fabula.media.sentences import EMBEDDERS, Vectors, digest
 from fabula.media.stores.features import write_features
 

@@ -10,10 +10,10 @@ from typing import TypeVar
 from fabula import io
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
-from fabula.io.files import load_json
-from fabula.io.segments import check_references
+from fabula.data.segments import check_references
+from fabula.data.stories import Corpus, Story
+from fabula.documents.files import load_json
 from fabula.media.stores.features import Features
 
 SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import InputError, shown
-from fabula.io.files import dump_json, load_json
+from fabula.documents.files import dump_json, load_json
 
 UNKNOWN = "<unk>"
 BLANKS = re.compile(r'\\n|[,:!_;\-.?/"\\]')  # "\\n": the two characters, as PDVC's annotations have them

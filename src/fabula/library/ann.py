@@ -25,7 +25,7 @@ import numpy as np
 
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.notes import ignore
-from fabula.io.files import dump_json, load_json
+from fabula.documents.files import dump_json, load_json
 from fabula.library.stage import COLUMNS, EXACT_BELOW, Floats, Hits, Ints, Track, keep_best
 from fabula.library.store import SHIFT, Store, named_faults
 

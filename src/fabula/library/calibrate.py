@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.io.files import dump_json, load_json
+from fabula.documents.files import dump_json, load_json
 from fabula.stats.calibration import (
     Bin,
     Binning,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fabula.core.atomic import PATIENCE, locked
-from fabula.io.files import name_write_failures
+from fabula.documents.files import name_write_failures
 
 try:
     import fcntl

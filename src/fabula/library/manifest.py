@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.io.files import dump_json, load_json
+from fabula.documents.files import dump_json, load_json
 
 FILE = "manifest.json"
 TABLE = "manifest"  # where there are no files

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Id, Ranking, VideoNumbers
 from fabula.core.notes import Progress, silent
-from fabula.io.files import check_path, read_objects
+from fabula.data.moments import Id, Ranking, VideoNumbers
+from fabula.documents.files import check_path, read_objects
 from fabula.library.calibrate import Sample
 from fabula.library.find import Searcher, SearchResult
 from fabula.library.query import parse

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError, InputError, MissingExtra, shown
-from fabula.io.files import check_path, name_write_failures
+from fabula.documents.files import check_path, name_write_failures
 from fabula.library import manifest as about
 from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest

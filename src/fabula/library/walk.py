@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fabula.core.errors import InputError
 from fabula.core.notes import ignore
-from fabula.io.files import check_path
+from fabula.documents.files import check_path
 from fabula.library.scan import Job
 from fabula.library.store import Video
 from fabula.media.base import stamp

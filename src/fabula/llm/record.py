@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.io.door import name_failures
-from fabula.io.files import name_write_failures
+from fabula.documents.files import name_write_failures
+from fabula.documents.safe_open import name_failures
 from fabula.llm.answer import Answer, CallError
 from fabula.llm.call import Call, hash_call
 from fabula.llm.client import Client

@@ -23,7 +23,7 @@ import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.core.notes import announce
-from fabula.io.files import check_path
+from fabula.documents.files import check_path
 from fabula.media.base import Pictures
 
 ENDINGS = (

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.io.files import check_path
+from fabula.documents.files import check_path
 from fabula.jobs.folder import Folder, begin
 from fabula.jobs.runner import InProcess, Runner, run_pass
 from fabula.media.base import Clips, Extractor, cut_clips, hash_file, stamp

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabula.core.regions import Boxes
+from fabula.data.regions import Boxes
 from fabula.pair.tiou import Matrix
 
 FAR = 2.0**500  # sides up to here, and down to its inverse, can be multiplied as they are

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.memory import require
-from fabula.core.nouns import Story, join_words
+from fabula.data.stories import Story, join_words
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix
 from fabula.text import scorer, token_table

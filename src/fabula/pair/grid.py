@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Story, join_spans
+from fabula.data.stories import Story, join_spans
 from fabula.pair.tiou import forward, overlap
 
 Cells = NDArray[np.float64]  # [C], C = Σ G·P

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
 
 CELLS = 1 << 20  # of a strip: about 100 bytes each while IoU and caption scores are made
 MANY = 1 << 17  # of stories that are looked into with a dozen numbers a cell

@@ -18,8 +18,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from fabula.core.nouns import Corpus, Story
-from fabula.core.result import Result
+from fabula.data.result import Result
+from fabula.data.stories import Corpus, Story
 from fabula.evaluate.kept import Filled, Values, values_of
 from fabula.evaluate.pairs import Pairs, find_pairs
 from fabula.report import _graphs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.core.nouns import Event, Story
+from fabula.data.stories import Event, Story
 
 
 def order_events(story: Story) -> tuple[list[int], list[int]]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from fabula.core.nouns import Story
-from fabula.core.result import Result
+from fabula.data.result import Result
+from fabula.data.stories import Story
 from fabula.report._events import order_events
 
 GRAPHED = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.evaluate.kept import Claim, Described
 from fabula.report._data import LOW, list_metrics, list_numbers, read_values, round_number, sort_worst_first
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fabula.core.moments import Query
-from fabula.core.result import Result
+from fabula.data.moments import Query
+from fabula.data.result import Result
 from fabula.evaluate.kept import FIRST, REACHED, Answer, Answers
 from fabula.report._data import list_metrics, list_numbers, read_values, round_number, sort_worst_first
 from fabula.report._events import round_seconds

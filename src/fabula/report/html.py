@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from fabula.core.errors import SpecError
-from fabula.core.result import Result, Score
+from fabula.data.result import Result, Score
 from fabula.evaluate.kept import Answers, Described, Filled
 from fabula.report import _data
 from fabula.report._data import name_corpus, tell_apart

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fabula.core.errors import SpecError
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.report.links import link_file
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fabula.core.brief import short_signatures
 from fabula.core.printable import printable
-from fabula.core.result import Result, Score
+from fabula.data.brief import short_signatures
+from fabula.data.result import Result, Score
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
 from fabula.report._data import pack_data
 from fabula.report._events import list_events
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra, shown
-from fabula.io.files import has_lines, read_objects
+from fabula.documents.files import has_lines, read_objects
 from fabula.studies.forms import Form
 from fabula.studies.plan import Plan
 from fabula.web.media import KINDS, find_fault

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
-from fabula.io.toml import read_toml
+from fabula.documents.toml import read_toml
 from fabula.studies.forms import Form, make_form
 
 T = TypeVar("T")

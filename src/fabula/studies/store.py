@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.io.files import name_write_failures
+from fabula.documents.files import name_write_failures
 from fabula.studies.design import Design, Question, Slot
 from fabula.studies.items import Item, check_expect
 from fabula.studies.plan import Plan

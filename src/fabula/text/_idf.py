@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import InputError, shown
-from fabula.io.files import check_path, load_json, write_bytes
+from fabula.documents.files import check_path, load_json, write_bytes
 from fabula.text._check import check_references
 
 MOST = 2**53  # items: counts up to here are whole numbers as floats, too

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.core.errors import InputError
-from fabula.core.nouns import once
+from fabula.data.stories import once
 from fabula.text import _sentences
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams

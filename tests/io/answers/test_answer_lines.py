@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import InputError
+from fabula.documents.fields import Source
 from fabula.io.answers.files import audit_entries
 from fabula.io.answers.json import read_time, read_worded
 from fabula.io.answers.text import apply_unit
 from fabula.io.answers.times import Time
-from fabula.io.fields import Source
 
 SAID = "0.0 - 5.0 seconds, a dog runs."
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from fabula import _kernels
 from fabula.core.errors import InputError
-from fabula.core.moments import Queries, Rankings, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import Queries, Rankings, VideoNumbers
+from fabula.documents.head import Head
+from fabula.documents.records import BEGINS, Odd, Records, Shape, parse_odd_line, read_line_records, read_members
+from fabula.documents.records.plain import Read, find_extent, find_extent_python, parse_number, scan_records
 from fabula.io import moments
-from fabula.io.head import Head
-from fabula.io.records import BEGINS, Odd, Records, Shape, parse_odd_line, read_line_records, read_members
-from fabula.io.records.plain import Read, find_extent, find_extent_python, parse_number, scan_records
 from tests.moment_toys import lines
 
 ALL = Shape(
@@ -363,7 +363,7 @@ def test_broken_files_get_the_same_words(tmp_path, monkeypatch, shape, seed):
     path.write_bytes(broken(rng, text))
     reading = all_queries if shape in ("tvr.jsonl", "own.jsonl") else all_answers
     plain = outcome(lambda: reading(path))
-    monkeypatch.setattr("fabula.io.records.plain.scan_records", nothing_is_plain)
+    monkeypatch.setattr("fabula.documents.records.plain.scan_records", nothing_is_plain)
     assert outcome(lambda: reading(path)) == plain
 
 

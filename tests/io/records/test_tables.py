@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula import _kernels
-from fabula.io.records import Tables, find_mark, lift_tables, read_line_pieces, tables
+from fabula.documents.records import Tables, find_mark, lift_tables, read_line_pieces, tables
 
 PLAIN = [
     b"[]",

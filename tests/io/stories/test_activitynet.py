@@ -10,7 +10,7 @@ import pytest
 
 from fabula import io
 from fabula.core.errors import InputError
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from tests.io.story_toys import DOCUMENTS, corpus_of
 
 Put = Callable[..., Path]

@@ -12,8 +12,8 @@ import pytest
 
 from fabula import io
 from fabula.core.errors import InputError
-from fabula.core.nouns import Event, Segment, Story
-from fabula.io.fields import Source
+from fabula.data.stories import Event, Segment, Story
+from fabula.documents.fields import Source
 from fabula.io.stories import fabula_jsonl
 from tests.io.story_toys import DOCUMENTS, corpus_of
 

@@ -10,8 +10,8 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError
-from fabula.core.questions import Response
 from fabula.core.rows import Rows
+from fabula.data.questions import Response
 from fabula.llm import EndpointOptions
 from fabula.llm.session import Usage, asking
 from fabula.metrics import metric

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.core.questions import Response
+from fabula.data.questions import Response
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
 from fabula.metrics.questions._letters import RULES, find_option

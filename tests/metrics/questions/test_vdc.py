@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.core.questions import Asked, Response
+from fabula.data.questions import Asked, Response
 from fabula.llm import EndpointOptions
 from fabula.llm.session import Usage, asking
 from fabula.metrics import metric

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from fabula.benchmarks import protocol
-from fabula.core.questions import Asked, Response
 from fabula.core.rows import Rows
+from fabula.data.questions import Asked, Response
 from fabula.metrics.questions import Responses
 from tests.golden.examiner import examined_by
 

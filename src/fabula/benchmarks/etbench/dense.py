@@ -19,12 +19,12 @@ from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, RECORD, Sample, 
 from fabula.benchmarks.etbench.told import read_told
 from fabula.core.errors import SpecError
 from fabula.core.notes import name_id
-from fabula.core.nouns import Event, Segment, Story
 from fabula.core.registry import close_to
+from fabula.data.stories import Event, Segment, Story
+from fabula.documents.fields import Source
 from fabula.io.answers.answer import parse
 from fabula.io.answers.files import fill_silent, note_audit
 from fabula.io.answers.times import Options
-from fabula.io.fields import Source
 from fabula.io.format import STORIES, Format, HeadRule
 
 TASKS = ("dvc", "slc")

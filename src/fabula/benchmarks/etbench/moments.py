@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.benchmarks.etbench.records import ARGUMENT, RECORD, Sample, read_samples
-from fabula.core.moments import Query, Ranking, Span, VideoNumbers
-from fabula.io.fields import Source
+from fabula.data.moments import Query, Ranking, Span, VideoNumbers
+from fabula.documents.fields import Source
 from fabula.io.format import Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, read_duration, read_text, read_window, read_windows, read_words

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, read_samples
-from fabula.core.questions import Response, letter
-from fabula.io.fields import Source
+from fabula.data.questions import Response, letter
+from fabula.documents.fields import Source
 from fabula.io.format import Format, HeadRule
 
 TASKS = ("rar", "eca", "rvq", "gvq")

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from fabula.core.errors import shown
 from fabula.core.notes import name_id
-from fabula.io.fields import Source, describe_value
-from fabula.io.files import has_lines, load_json
+from fabula.documents.fields import Source, describe_value
+from fabula.documents.files import has_lines, load_json
+from fabula.documents.records import read_line_objects
 from fabula.io.format import HeadRule
-from fabula.io.records import read_line_objects
 
 ENTRY = '{"task", "source", "idx", "video", "tgt", "a"}'
 KNOWN = frozenset({"version", "idx", "task", "source", "video", "duration", "src", "tgt", "p", "o", "g", "q", "a"})

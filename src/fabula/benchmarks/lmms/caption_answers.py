@@ -10,10 +10,10 @@ from typing import Any
 
 from fabula.benchmarks.lmms.captions import find_caption
 from fabula.benchmarks.lmms.log import is_sample, sample_text, task_values
+from fabula.documents.fields import Source
+from fabula.documents.head import Head
 from fabula.io.answers.hosts import note_failed
-from fabula.io.fields import Source
 from fabula.io.format import Format
-from fabula.io.head import Head
 from fabula.io.stories import TEXTS
 
 IDS = ("id", "uid", "image_id", "video_id", "video")

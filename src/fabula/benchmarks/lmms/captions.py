@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fabula.core.nouns import Item
-from fabula.io.fields import Source
+from fabula.data.stories import Item
+from fabula.documents.fields import Source
 from fabula.io.format import Format, HeadRule
 
 PARTS = ("answer", "pred", "video")

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
-from fabula.io.fields import Source
-from fabula.io.files import has_lines, load_json
+from fabula.data.moments import Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import has_lines, load_json
+from fabula.documents.records import read_line_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, read_rows, read_window, read_words, split_rows
-from fabula.io.records import read_line_objects
 
 BETWEEN = ">>>"
 KEY = "video>>>query>>>[start, end]"

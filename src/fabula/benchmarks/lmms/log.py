@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.notes import name_id
+from fabula.documents.fields import Source
 from fabula.io.answers.hosts import Windows, read_windows
-from fabula.io.fields import Source
 
 IDS = ("id", "uid", "video", "video_id", "vid", "video_path", "image_id")  # what a task calls its video
 TRUTHS = ("gt", "timestamp", "span", "windows", "answer")  # what tasks of grounding call the truth

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.benchmarks.lmms.log import sample_text, sample_truth
-from fabula.core.moments import Query, Ranking, VideoNumbers
+from fabula.data.moments import Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import read_objects
+from fabula.documents.head import Head
 from fabula.io.answers.hosts import note_failed
-from fabula.io.fields import Source
-from fabula.io.files import read_objects
 from fabula.io.format import MOMENTS, Format, HeadRule
-from fabula.io.head import Head
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
 

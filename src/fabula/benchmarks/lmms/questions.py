@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from fabula.benchmarks.lmms.log import sample_text, task_values
-from fabula.core.questions import Response
-from fabula.io.fields import Source
-from fabula.io.files import read_objects
+from fabula.data.questions import Response
+from fabula.documents.fields import Source
+from fabula.documents.files import read_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import number_entries, read_asked
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.benchmarks.lmms.log import sample_duration, sample_id, sample_text
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
+from fabula.documents.fields import Source
 from fabula.io.answers import files
 from fabula.io.answers.times import UNITS
-from fabula.io.fields import Source
 from fabula.io.format import STORIES, Format, HeadRule
 
 

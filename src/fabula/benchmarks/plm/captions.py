@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.benchmarks.plm.rows import row_id
-from fabula.io.fields import Source
+from fabula.documents.fields import Source
 from fabula.io.format import Format, HeadRule
 
 SHAPE = '{"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"}'

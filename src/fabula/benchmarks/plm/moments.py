@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from fabula.benchmarks.lmms.log import sample_text
 from fabula.benchmarks.plm.rows import SHOWN, read_frames, read_scale, row_id, sample_row
-from fabula.core.moments import Query, Ranking, VideoNumbers
+from fabula.data.moments import Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.records import read_line_objects
 from fabula.io.answers.hosts import note_failed
-from fabula.io.fields import Source
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_text, read_words
-from fabula.io.records import read_line_objects
 
 SHAPE = '{"uid", "video", "caption", "start_frame", "end_frame", "total_frames"}'
 SAMPLE = '{"doc_id", "filtered_resps", "plm_rtloc_scores": {"uid", …}}'

@@ -13,9 +13,9 @@ from typing import Any
 
 from fabula.benchmarks.lmms.log import is_sample, sample_text
 from fabula.benchmarks.plm.rows import row_id, sample_row
-from fabula.core.questions import Response, letter
+from fabula.data.questions import Response, letter
+from fabula.documents.fields import Source
 from fabula.io.answers.hosts import note_failed
-from fabula.io.fields import Source
 from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import number_entries
 from fabula.io.stories import TEXTS

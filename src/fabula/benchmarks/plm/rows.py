@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.benchmarks.lmms.log import task_values
-from fabula.core.nouns import Segment
-from fabula.io.fields import Source
+from fabula.data.stories import Segment
+from fabula.documents.fields import Source
 
 SHOWN = 32  # frames that a model is shown: num_video_frames of the published configuration
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.benchmarks.plm.rows import SHOWN, read_frames, read_scale, row_id
-from fabula.core.nouns import Event, Story
+from fabula.data.stories import Event, Story
+from fabula.documents.fields import Source, plain_caption
 from fabula.io.answers.files import number_entries
-from fabula.io.fields import Source, plain_caption
 from fabula.io.format import STORIES, Format, HeadRule
 
 SHAPE = '{"uid", "total_frames", "dense_captions": [{"start_frame", "end_frame", "caption"}, …]}'

@@ -43,7 +43,7 @@ RELOCLNET = Protocol(
     quirks=(
         "R@5 is not reported.",
         "SVMR's suppression (nms=…) reads rows one column off: it compares [video, start] and sorts by end.",
-        "Its model puts a moment's end at clip·index, one clip earlier than XML (core/moments.py, clip_seconds).",
+        "Its model puts a moment's end at clip·index, one clip earlier than XML (data/moments.py, clip_seconds).",
         *TVR.quirks,
     ),
 )

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 
 MOST = 1_000_000  # segments of a video: more is a slip of the pen
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fabula
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.hosts.rewards import RewardFunction
 from fabula.io.answers import Options, parse
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fabula.core.nouns import Event, Segment
+from fabula.data.stories import Event, Segment
+from fabula.documents.fields import LONGEST_CAPTION, SURROGATE
 from fabula.io.answers import json
 from fabula.io.answers.readers import find_telling
 from fabula.io.answers.text import find_spans, holds_span
 from fabula.io.answers.times import PLAIN, Clock, Options, Time, UnclearError, scan_times
 from fabula.io.answers.words import Span
-from fabula.io.fields import LONGEST_CAPTION, SURROGATE
 
 LONGEST = 200_000  # characters of one answer
 KINDS = 20  # of remarks that an audit tells apart

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path
 from fabula.io.answers.answer import Answer, Audit, parse
 from fabula.io.answers.times import UNITS, Options
-from fabula.io.fields import Source
-from fabula.io.files import check_path
 from fabula.io.format import STORIES, Format
 from fabula.io.stories import IDS, TEXTS, is_answer
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
-from fabula.io.fields import Source
+from fabula.documents.fields import Source
 
 ROW_IDS = ("video", "video_id", "id", "index")  # the same of a table, whose index counts rows
 FAILED = "Failed to obtain answer"

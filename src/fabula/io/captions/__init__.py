@@ -8,11 +8,11 @@ from typing import Any
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Item
-from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, holds_only_stories, load_json, read_objects
+from fabula.data.stories import Item
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_objects
+from fabula.documents.head import Head
 from fabula.io.format import Format, Holds
-from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 SHELF = Shelf(

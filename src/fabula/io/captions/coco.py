@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.io.fields import Source
+from fabula.documents.fields import Source
 from fabula.io.format import Format
 
 RESULTS = '[{"image_id": id, "caption": text}, …]'

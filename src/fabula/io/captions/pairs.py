@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.nouns import Item
-from fabula.io.fields import Source, is_plain
+from fabula.data.stories import Item
+from fabula.documents.fields import Source, is_plain
 from fabula.io.format import Format
 
 SHAPE = '{"id": id, "cand": text, "refs": [text, …]}'

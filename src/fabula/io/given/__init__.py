@@ -25,7 +25,7 @@ from typing import Any
 
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Item, Story
+from fabula.data.stories import Corpus, Item, Story
 from fabula.io.given.frames import gather_rows, is_frame, list_entries
 from fabula.io.given.path import Given, keep
 from fabula.io.given.plain import Place, name_kind, to_plain
@@ -208,7 +208,7 @@ def write_item(entry: Any) -> Any:
 
 
 def write_stories(stories: Iterable[Any], file: Any, called: str) -> None:
-    from fabula.io.fields import Source
+    from fabula.documents.fields import Source
     from fabula.io.stories import fabula_jsonl
 
     target = Source(Path(file.name))

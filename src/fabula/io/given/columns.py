@@ -5,8 +5,8 @@ results  {"results": {video: [{timestamp, sentence?}]}, …}
 lines    [{id, events: [{start, end, caption?, score?}], duration?}]
 tuples   {video: [(start, end, caption?)]}
 
-Plain is what io/columns.py calls so, with no field beside these. Whatever is not goes the way of files, which takes it
-or says what is wrong with it. Columns are looked at whole: `set(map(type, column))` costs a tenth of a loop.
+Plain is what documents/columns.py calls so, with no field beside these. Whatever is not goes the way of files, which
+takes it or says what is wrong with it. Columns are looked at whole: `set(map(type, column))` costs a tenth of a loop.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Columns, Corpus, Story
-from fabula.io.columns_twin import NotPlainError, pass_over, require, take_text
-from fabula.io.fields import LONGEST_CAPTION, is_encodable
-from fabula.io.files import pause_collector
+from fabula.data.stories import Columns, Corpus, Story
+from fabula.documents.columns_twin import NotPlainError, pass_over, require, take_text
+from fabula.documents.fields import LONGEST_CAPTION, is_encodable
+from fabula.documents.files import pause_collector
 
 OF_TRUTH = {"timestamps", "sentences", "duration"}
 OF_RESULT = {"timestamp", "sentence"}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, holds_only_stories, read_lines, read_objects
-from fabula.io.head import Head
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, has_lines, holds_only_stories, read_lines, read_objects
+from fabula.documents.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 if TYPE_CHECKING:

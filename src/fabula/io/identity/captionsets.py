@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fabula.io.fields import Source
-from fabula.io.files import encode_json, holds_only_stories
+from fabula.documents.fields import Source
+from fabula.documents.files import encode_json, holds_only_stories
+from fabula.documents.head import Head
 from fabula.io.format import Format
-from fabula.io.head import Head
 from fabula.io.identity import is_set
 
 SHAPE = '{"id": set, "captions": [text, …], "blanks": [[id, …], …]}'

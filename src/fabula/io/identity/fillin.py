@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from fabula.core.identity import Clip, ClipSet
 from fabula.core.notes import Notes, name_id
-from fabula.io.fields import Source
-from fabula.io.files import check_path, read_lines
+from fabula.data.identity import Clip, ClipSet
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, read_lines
 from fabula.io.format import Format
 
 NO_BLANK = "_"

@@ -11,17 +11,17 @@ from typing import Literal
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Event, Segment
 from fabula.core.registry import close_to
-from fabula.core.repairs import REPAIRS
-from fabula.io.fields import Source
-from fabula.io.files import check_path, pause_collector, write_text
-from fabula.io.files import is_table as is_table_file
+from fabula.data.moments import Id, Queries, Query, Ranking, Rankings, VideoNumbers
+from fabula.data.repairs import REPAIRS
+from fabula.data.segments import find_fault, mend_event
+from fabula.data.stories import Event, Segment
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, pause_collector, write_text
+from fabula.documents.files import is_table as is_table_file
+from fabula.documents.head import Head
 from fabula.io.format import Format
-from fabula.io.head import Head
-from fabula.io.segments import find_fault, mend_event
 from fabula.io.shelf import Rule, Shelf, fits, list_known
 from fabula.io.stories import TEXTS
 

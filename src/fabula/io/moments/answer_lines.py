@@ -6,12 +6,12 @@ query counts as unanswered.
 
 from __future__ import annotations
 
-from fabula.core.moments import Ranking, VideoNumbers
-from fabula.io.fields import Source
+from fabula.data.moments import Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.records import read_line_objects
 from fabula.io.format import Format
 from fabula.io.moments import ANSWER_IDS, Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
-from fabula.io.records import read_line_objects
 from fabula.io.stories import TEXTS
 
 ENTRY = '{"id": query, "answer": text}'

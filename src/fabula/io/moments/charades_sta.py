@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabula.core.moments import Query
-from fabula.io.fields import Source
-from fabula.io.files import read_lines
+from fabula.data.moments import Query
+from fabula.documents.fields import Source
+from fabula.documents.files import read_lines
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import CHARADES
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
-from fabula.io.fields import Source
-from fabula.io.files import load_json
+from fabula.data.moments import Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import read_rows, read_text, split_rows

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Queries, Query, Span
 from fabula.core.notes import name_id
-from fabula.io.fields import VAST, Source, describe_value, plain_caption
-from fabula.io.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
+from fabula.data.moments import Id, Queries, Query, Span
+from fabula.documents.fields import VAST, Source, describe_value, plain_caption
+from fabula.documents.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
 
 LONGEST_ANSWER = 20_000  # characters
 NO_WINDOWS = np.zeros((0, 2))  # of an answer whose words are still to be read

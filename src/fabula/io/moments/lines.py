@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Queries, Query, Ranking, Relevant, VideoNumbers
-from fabula.io.fields import Source
-from fabula.io.files import encode_json
+from fabula.data.moments import Id, Queries, Query, Ranking, Relevant, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import encode_json
+from fabula.documents.records import Shape, find_mark, read_line_pieces
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import (
@@ -37,7 +38,6 @@ from fabula.io.moments.fields import (
     split_rows,
 )
 from fabula.io.moments.qvhighlights import read_marks
-from fabula.io.records import Shape, find_mark, read_line_pieces
 
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"

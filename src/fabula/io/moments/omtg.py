@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
+from fabula.data.moments import Id, Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import has_lines, load_json
+from fabula.documents.records import read_line_objects
 from fabula.io.answers.readers.omtg import READER
-from fabula.io.fields import Source
-from fabula.io.files import has_lines, load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_text, read_words
-from fabula.io.records import read_line_objects
 
 ENTRY = '{"index", "video", "question", "answer": text, "prediction": text}'
 

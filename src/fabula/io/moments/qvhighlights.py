@@ -15,11 +15,11 @@ import numpy as np
 
 from fabula._kernels import native
 from fabula.core.errors import InputError
-from fabula.core.moments import Id, Queries, Query, Saliency
-from fabula.io.fields import Source
+from fabula.data.moments import Id, Queries, Query, Saliency
+from fabula.documents.fields import Source
+from fabula.documents.records import Records, Shape, read_line_chunks
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments.fields import check_entry, read_duration, read_entries, read_text, read_windows
-from fabula.io.records import Records, Shape, read_line_chunks
 
 QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
 KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from fabula._kernels import native
-from fabula.core.moments import Id, Ranking, VideoNumbers
-from fabula.io.fields import Source
+from fabula.data.moments import Id, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.records import Records, Shape, read_line_chunks
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_entry, read_entries, read_rows, read_saliency, split_rows
-from fabula.io.records import Records, Shape, read_line_chunks
 
 ROW = "[start, end, score]"
 ENTRY = f'{{"qid", "pred_relevant_windows": [{ROW}, …], "pred_saliency_scores": [number, …]}}'

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core.moments import Query, Ranking, Relevant, VideoNumbers
-from fabula.io.fields import Source
-from fabula.io.files import load_json
+from fabula.data.moments import Query, Ranking, Relevant, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_grade, read_window

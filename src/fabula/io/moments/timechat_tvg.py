@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabula.core.moments import Query, Ranking, VideoNumbers
-from fabula.io.fields import Source
-from fabula.io.files import load_json
+from fabula.data.moments import Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import load_json
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_object, read_id, read_rows, read_text, read_window, split_rows

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.moments import Id, Query, Span
-from fabula.io.fields import Source
-from fabula.io.files import has_lines, load_json
+from fabula.data.moments import Id, Query, Span
+from fabula.documents.fields import Source
+from fabula.documents.files import has_lines, load_json
+from fabula.documents.records import read_line_objects
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments.fields import check_object, read_duration, read_window, read_windows
-from fabula.io.records import read_line_objects
 
 BENCH = '{video: {"duration", "spans": [[start, end], …], "queries": [text, …]}}'
 LINE = '{"video_path", "duration", "events": [{"query", "span": [[start, end]]}]}'

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from fabula.core.moments import Id, Queries, Query
-from fabula.io.fields import Source
+from fabula.data.moments import Id, Queries, Query
+from fabula.documents.fields import Source
+from fabula.documents.records import Shape
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments.fields import read_duration, read_plain_queries, read_text, read_type, read_window, read_windows
-from fabula.io.records import Shape
 
 QUERY = '{"desc_id", "vid_name", "ts": [start, end], "duration", "desc"}'
 KEYS = {"id": "desc_id", "video": "vid_name", "windows": "ts", "duration": "duration", "text": "desc", "type": "type"}

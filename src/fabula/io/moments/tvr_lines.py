@@ -6,8 +6,9 @@ For result files too large for one document: each line is read, scored and forgo
 from __future__ import annotations
 
 from fabula.core.errors import shown
-from fabula.core.moments import VideoNumbers
-from fabula.io.fields import Source
+from fabula.data.moments import VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.records import Records, Shape, Tables, lift_tables, parse_lines, read_line_records
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_object
@@ -22,7 +23,6 @@ from fabula.io.moments.tvr_predictions import (
     read_known,
     read_odd,
 )
-from fabula.io.records import Records, Shape, Tables, lift_tables, parse_lines, read_line_records
 
 TASKS = f"it may be {', '.join(LISTS)}"
 LINE = Shape((*PLAIN.fields, ("task", "word")), others=True)

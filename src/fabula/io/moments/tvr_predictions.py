@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import NOBODY, Id, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import name_id
-from fabula.io.fields import Source, describe_value
-from fabula.io.files import load_json, parse_json
+from fabula.data.moments import NOBODY, Id, Ranking, Rankings, VideoNumbers
+from fabula.documents.fields import Source, describe_value
+from fabula.documents.files import load_json, parse_json
+from fabula.documents.head import read_head
+from fabula.documents.records import Odd, Records, Shape, Table, Tables, find_mark, lift_tables, lookahead, read_members
 from fabula.io.format import MOMENTS, Format
-from fabula.io.head import read_head
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_object, read_id, read_rows
-from fabula.io.records import Odd, Records, Shape, Table, Tables, find_mark, lift_tables, lookahead, read_members
 
 LISTS = ("VCMR", "SVMR", "VR")
 ENTRY = '{"desc_id", "predictions": [[video, start, end, score], …]}'

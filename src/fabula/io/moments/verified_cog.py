@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fabula.core.moments import Id, Queries, Query
-from fabula.io.fields import Source
+from fabula.data.moments import Id, Queries, Query
+from fabula.documents.fields import Source
+from fabula.documents.records import Shape
 from fabula.io.moments import verified_fig
 from fabula.io.moments.fields import read_plain_queries, read_text
-from fabula.io.records import Shape
 
 QUERY = '{"desc_id", "video", "duration", "time": [start, end], "cog_desc"}'
 KEYS = verified_fig.KEYS | {"text": "cog_desc"}

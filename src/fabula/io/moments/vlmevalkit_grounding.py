@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.moments import Id, Query, Ranking, VideoNumbers
+from fabula.data.moments import Id, Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.sheets import Row, read_table
 from fabula.io.answers.answer import parse
 from fabula.io.answers.hosts import note_failed, read_windows
-from fabula.io.fields import Source
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, read_words
-from fabula.io.sheets import Row, read_table
 
 
 def list_rows(source: Source) -> Iterator[tuple[Id, str, Row]]:

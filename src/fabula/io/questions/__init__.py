@@ -11,12 +11,12 @@ from pathlib import Path
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.questions import Response
 from fabula.core.registry import close_to
-from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, is_table
+from fabula.data.questions import Response
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, has_lines, is_table
+from fabula.documents.head import Head
 from fabula.io.format import Format, Holds
-from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf, list_known
 
 TABLES = "*.tsv, *.csv, *.xlsx, *.json"
@@ -68,7 +68,7 @@ def list_columns(head: Head) -> set[str]:
     """Of a table, or of the first record of a list."""
     if not is_table(head.path):
         return set(head.first_entry)
-    from fabula.io.sheets import read_table
+    from fabula.documents.sheets import read_table
 
     return set(next(iter(read_table(head.path)), {}))
 

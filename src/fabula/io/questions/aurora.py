@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabula.core.questions import Response
-from fabula.io.fields import Source
-from fabula.io.files import load_json, read_objects
+from fabula.data.questions import Response
+from fabula.documents.fields import Source
+from fabula.documents.files import load_json, read_objects
 from fabula.io.format import Format
 from fabula.io.questions.lines import read_asked
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fabula.core.questions import Asked, Response
-from fabula.io.fields import Source
-from fabula.io.files import encode_json, has_lines, load_json, read_objects
+from fabula.data.questions import Asked, Response
+from fabula.documents.fields import Source
+from fabula.documents.files import encode_json, has_lines, load_json, read_objects
 from fabula.io.format import Format
 
 KNOWN = frozenset(

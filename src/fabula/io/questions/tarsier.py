@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.questions import Response
-from fabula.io.fields import Source
-from fabula.io.files import read_objects
+from fabula.data.questions import Response
+from fabula.documents.fields import Source
+from fabula.documents.files import read_objects
 from fabula.io.format import Format
 from fabula.io.questions.lines import read_texts
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
-from fabula.core.questions import Response
-from fabula.io.fields import Source
-from fabula.io.files import is_table, load_json
+from fabula.data.questions import Response
+from fabula.documents.fields import Source
+from fabula.documents.files import is_table, load_json
+from fabula.documents.sheets import Row, read_table
 from fabula.io.format import Format
 from fabula.io.questions.lines import read_asked, read_texts
-from fabula.io.sheets import Row, read_table
 
 KINDS = ("short", "detailed", "background", "main_object", "camera")
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.core.registry import close_to
-from fabula.io.fields import Source
-from fabula.io.files import check_path
+from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path
+from fabula.documents.head import Head
 from fabula.io.format import Format
-from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf, list_known
 
 Flags = NDArray[np.bool_]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core.regions import FORMS, Form, Picture
-from fabula.io.fields import Source, plain_caption
-from fabula.io.files import open_cursor, read_elements, read_root
+from fabula.data.regions import FORMS, Form, Picture
+from fabula.documents.fields import Source, plain_caption
+from fabula.documents.files import open_cursor, read_elements, read_root
 from fabula.io.format import Format
 from fabula.io.regions.fields import check_box, read_size
 

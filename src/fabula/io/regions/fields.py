@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core.regions import Boxes, Form, Picture
-from fabula.io.fields import Source, plain_caption
+from fabula.data.regions import Boxes, Form, Picture
+from fabula.documents.fields import Source, plain_caption
 
 NUMBERS = {int, float}
 

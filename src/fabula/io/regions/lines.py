@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabula.core.regions import FORMS, Form, Picture
-from fabula.io.fields import Source
-from fabula.io.files import read_objects
+from fabula.data.regions import FORMS, Form, Picture
+from fabula.documents.fields import Source
+from fabula.documents.files import read_objects
 from fabula.io.format import Format
 from fabula.io.regions.fields import build_picture, read_size
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.regions import Form, Picture
-from fabula.io.fields import Source
-from fabula.io.files import load_json, read_elements, read_root
+from fabula.data.regions import Form, Picture
+from fabula.documents.fields import Source
+from fabula.documents.files import load_json, read_elements, read_root
 from fabula.io.format import Format
 from fabula.io.regions.fields import build_picture, read_size
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.registry import key
-from fabula.io import files
-from fabula.io.head import Head
+from fabula.documents import files
+from fabula.documents.columns import OF_PDVC
+from fabula.documents.head import Head
 from fabula.io.shelf import Rule, Shelf
 
-OF_PDVC = {"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"}
 OF_SODAM = ("human_json_anno", "human_json_anno_en", "pred", "prediction_json", "prediction")
 IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
 TEXTS = ("answer", "text", "output", "response", "prediction")  # and its words

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import Corpus, Event, Story
-from fabula.io.fields import Source, plain_captions, plain_segments
-from fabula.io.files import encode_json
+from fabula.data.stories import Corpus, Event, Story
+from fabula.documents.fields import Source, plain_captions, plain_segments
+from fabula.documents.files import encode_json
 from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{video: {"duration": s, "timestamps": [[start, end], …], "sentences": [text, …]}}'

@@ -1,7 +1,7 @@
 """Fabula's own JSON Lines: one video per line, {"id", "duration"?, "events": [{"start", "end", "caption"?, "score"?}]}.
 
 The only format that carries all that a corpus knows of its videos, and the only one that is streamed both ways. The
-same as Parquet: io/parquet.py.
+same as Parquet: documents/parquet.py.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io.columns import BOM, scan_stories
-from fabula.io.fields import Source, plain_caption, plain_number, plain_segment
-from fabula.io.files import LineBytes, cut_lines, encode_json, parse_json
+from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.columns import BOM, scan_stories
+from fabula.documents.fields import Source, plain_caption, plain_number, plain_segment
+from fabula.documents.files import LineBytes, cut_lines, encode_json, parse_json
 from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{"id": video, "duration": s, "events": [{"start": s, "end": s, "caption": text, "score": x}, …]}'

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import Corpus, Event, Story
-from fabula.io.fields import Source, plain_number
-from fabula.io.files import encode_json
+from fabula.data.stories import Corpus, Event, Story
+from fabula.documents.fields import Source, plain_number
+from fabula.documents.files import encode_json
 from fabula.io.format import STORIES, Format
 from fabula.io.stories.submission import build_entry, build_envelope, find_header, list_results, read_event
 

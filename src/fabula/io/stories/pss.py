@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.nouns import Story
-from fabula.io.fields import Source
+from fabula.data.stories import Story
+from fabula.documents.fields import Source
 from fabula.io.format import STORIES, Format
 from fabula.io.stories import activitynet
 

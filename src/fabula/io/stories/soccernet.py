@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import Event, Segment, Story
-from fabula.io.fields import Source
-from fabula.io.files import load_json
+from fabula.data.stories import Event, Segment, Story
+from fabula.documents.fields import Source
+from fabula.documents.files import load_json
 from fabula.io.format import STORIES, Format
 
 AROUND = 15.0  # seconds before and after

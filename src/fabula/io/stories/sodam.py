@@ -19,8 +19,8 @@ from itertools import pairwise
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import DIMENSIONS, Checklist, Event, Segment, Story
-from fabula.io.fields import Source, plain_caption
+from fabula.data.stories import DIMENSIONS, Checklist, Event, Segment, Story
+from fabula.documents.fields import Source, plain_caption
 from fabula.io.format import STORIES, Format
 
 TRUTH = ("human_json_anno", "human_json_anno_en")

@@ -1,7 +1,7 @@
 """The Tasty cooking videos (Sener and Yao, ICCV 2019) in ActivityNet's shape, as the PSS paper published them.
 
 Some videos tell their steps out of time: they are counted in a note and stay in file order. Ids carry `v_` in the
-`_v2` files and nothing in the first ones; they stay as they are, and scoring matches the two kinds (io/ids.py).
+`_v2` files and nothing in the first ones; they stay as they are, and scoring matches the two kinds (data/ids.py).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import Story
-from fabula.io.fields import Source
+from fabula.data.stories import Story
+from fabula.documents.fields import Source
 from fabula.io.format import STORIES, Format
 from fabula.io.stories import activitynet
 

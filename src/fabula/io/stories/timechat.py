@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io.fields import Source, plain_caption, plain_segment
-from fabula.io.files import encode_json
+from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.fields import Source, plain_caption, plain_segment
+from fabula.documents.files import encode_json
 from fabula.io.format import STORIES, Format, note_losses
 
 PREDICTED = '{video: [{"timestamp": [start, end], "caption": text}, …]}'

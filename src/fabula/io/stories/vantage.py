@@ -21,12 +21,12 @@ from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import name_id
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
+from fabula.documents.fields import Source, plain_caption
+from fabula.documents.files import has_lines, is_table, load_json, read_objects
+from fabula.documents.sheets import read_table
 from fabula.io.answers.hosts import note_failed
-from fabula.io.fields import Source, plain_caption
-from fabula.io.files import has_lines, is_table, load_json, read_objects
 from fabula.io.format import STORIES, Format
-from fabula.io.sheets import read_table
 
 SPEAKERS = ("assistant", "gpt")  # a system, the truth
 NUMBERED = re.compile(r"(.+)__dvc_(\d+)", re.S)

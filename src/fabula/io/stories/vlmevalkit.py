@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from fabula.core.notes import name_id
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
+from fabula.documents.fields import Source
+from fabula.documents.sheets import Row, read_table
 from fabula.io.answers import files
 from fabula.io.answers.hosts import FAILED, ROW_IDS
-from fabula.io.fields import Source
 from fabula.io.format import STORIES, Format
-from fabula.io.sheets import Row, read_table
 
 
 def read_stories(document: Any, source: Source) -> Iterator[Story]:

@@ -11,10 +11,10 @@ from typing import Any
 
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import name_id
-from fabula.core.nouns import Corpus, Event, Story
 from fabula.core.registry import close_to
-from fabula.io.fields import Source, plain_caption, plain_segment
-from fabula.io.files import encode_json
+from fabula.data.stories import Corpus, Event, Story
+from fabula.documents.fields import Source, plain_caption, plain_segment
+from fabula.documents.files import encode_json
 from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{"database": {video: {"duration": s, "subset": name, "annotations": [{"segment", "id", "sentence"}, …]}}}'

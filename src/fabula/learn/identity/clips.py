@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.io.fields import Source
-from fabula.io.files import check_path
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people

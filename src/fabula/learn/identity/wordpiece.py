@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, MissingExtra, shown
-from fabula.io.files import check_path, read_lines
+from fabula.documents.files import check_path, read_lines
 from fabula.text.identity import ID, plain_number
 
 if TYPE_CHECKING:

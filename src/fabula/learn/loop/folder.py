@@ -11,7 +11,7 @@ from torch import nn
 
 import fabula
 from fabula.core.errors import InputError, shown
-from fabula.io.files import dump_json, load_json, name_write_failures
+from fabula.documents.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
 from fabula.learn.options import FREE, JsonObject, Run, Settings
 from fabula.media.stores.features import must_match

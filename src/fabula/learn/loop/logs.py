@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.io.files import dump_json, load_json, name_write_failures, write_text
+from fabula.documents.files import dump_json, load_json, name_write_failures, write_text
 from fabula.learn.options import JsonObject, Run
 from fabula.media.stores.kinds import summarize
 

@@ -40,7 +40,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import Ranking
+from fabula.data.moments import Ranking
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip
 from fabula.learn.retrieval.queries import predict_own
 

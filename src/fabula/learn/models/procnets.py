@@ -40,7 +40,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Event, Segment, Story
+from fabula.data.stories import Event, Segment, Story
 from fabula.learn.data import Batch
 
 

@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import Id, Ranking
+from fabula.data.moments import Id, Ranking
 from fabula.learn.matchers import HungarianMatcher, MarginalMatcher, Matching, OrderedMatcher
 from fabula.match.nms import nms
 

@@ -34,7 +34,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.core.moments import Ranking
+from fabula.data.moments import Ranking
 from fabula.learn.models import xml
 from fabula.learn.models.xml import (
     Attention,

@@ -30,7 +30,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.core.moments import Ranking
+from fabula.data.moments import Ranking
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
 from fabula.learn.retrieval.queries import predict_own
 

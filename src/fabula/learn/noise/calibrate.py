@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fabula.core.errors import InputError, SpecError
-from fabula.io.fields import Source
-from fabula.io.files import check_path, load_json, write_text
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, load_json, write_text
 from fabula.stats.calibration import Binning, Floats, fit_platt, sigmoid
 
 KINDS = ("none", "temperature", "platt")

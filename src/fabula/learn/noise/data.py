@@ -15,8 +15,8 @@ from torch import Tensor
 
 from fabula.annotation.candidates import normalise
 from fabula.core.errors import InputError
-from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes
+from fabula.data.moments import Id, Query
 from fabula.learn.models.noise_scorer import Batch
 from fabula.learn.noise.texts import KINDS, Texts
 from fabula.learn.retrieval.contract import pad_rows

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import Query
 from fabula.core.notes import Notes
+from fabula.data.moments import Query
 from fabula.learn import checkpoint
 from fabula.learn.noise.data import Judged, Shown
 from fabula.learn.retrieval.data import Clips

@@ -19,10 +19,10 @@ from typing import Any
 from fabula.annotation.candidates import normalise
 from fabula.annotation.disturb import disturb
 from fabula.core.errors import InputError
-from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, name_id
-from fabula.io.fields import Source
-from fabula.io.files import check_path, read_objects
+from fabula.data.moments import Id, Query
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, read_objects
 
 KINDS = ("static", "dynamic")
 NAMES = {"true": "rewrite", "static": "disturb_static", "dynamic": "disturb_dynamic"}  # in files

@@ -17,11 +17,11 @@ import numpy as np
 from torch import Tensor
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.data.moments import Id, Query, Ranking, VideoNumbers
+from fabula.documents.fields import Source
+from fabula.documents.files import write_text
 from fabula.evaluate.rankings import Reading, moment_rows
-from fabula.io.fields import Source
-from fabula.io.files import write_text
 from fabula.io.moments import lines
 from fabula.learn.retrieval.decode import RankedMoments
 from fabula.learn.retrieval.search import Answers

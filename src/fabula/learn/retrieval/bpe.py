@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.io.files import check_path, load_json
+from fabula.documents.files import check_path, load_json
 
 FILES = ("vocab.json", "merges.txt")
 FIXED = {"<s>": 0, "<pad>": 1}  # what HERO puts before a query, and behind it

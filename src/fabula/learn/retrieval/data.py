@@ -25,10 +25,10 @@ from torch import Tensor
 from torch.utils.data import get_worker_info
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.moments import Id, Query, Span
 from fabula.core.notes import Notes, name_id
-from fabula.io.files import check_path
-from fabula.io.head import Head
+from fabula.data.moments import Id, Query, Span
+from fabula.documents.files import check_path
+from fabula.documents.head import Head
 from fabula.io.moments import choose_format, read_queries
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import clip_seconds
+from fabula.data.moments import clip_seconds
 from fabula.learn.retrieval.contract import Ends
 from fabula.match.nms import shifted_nms
 

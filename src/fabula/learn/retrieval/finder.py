@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.moments import Moment, Query
 from fabula.core.notes import Notes
+from fabula.data.moments import Moment, Query
 from fabula.learn import checkpoint
 from fabula.learn.options import JsonObject
 from fabula.learn.retrieval.bpe import Tokens

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import Notes, name_id
+from fabula.data.moments import Id, Query, Ranking
 from fabula.learn.models.qd_detr import Config, HighlightBatch, Model
 from fabula.learn.retrieval.answers import Form
 from fabula.learn.retrieval.contract import pad_rows

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.io.files import check_path
+from fabula.documents.files import check_path
 from fabula.learn.options import JsonObject
 from fabula.media.stores.features import Features, Frames, check_features
 

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Query
 from fabula.core.notes import Notes, Progress
-from fabula.io.files import write_bytes
+from fabula.data.moments import Query
+from fabula.documents.files import write_bytes
 from fabula.jobs.folder import Folder, begin, read_chunks, taken_away_if_refused
 from fabula.jobs.runner import InProcess, Runner, run_pass
 from fabula.learn import checkpoint

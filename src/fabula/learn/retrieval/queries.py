@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from fabula.core.errors import SpecError
-from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import Progress, silent
+from fabula.data.moments import Id, Query, Ranking
 from fabula.learn.retrieval.answers import Answer, Form, list_answers
 from fabula.learn.retrieval.contract import Batch, Queries, pad_rows
 from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Id, Query
+from fabula.data.moments import Id, Query
 from fabula.learn.retrieval.data import hash_word, split_words
 from fabula.learn.simulate import unit
 from fabula.media.sentences import Vectors, digest

@@ -116,7 +116,7 @@ class Task:
 
     def write(self, result: Any, path: Path) -> None:
         """Write a prediction as lines of JSON."""
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
 
         write_text(path, lines_of(result))
 

@@ -20,7 +20,7 @@ from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
-    from fabula.core.result import Result
+    from fabula.data.result import Result
     from fabula.evaluate.captionsets import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.clips import FilmSets, Streams, Videosets
@@ -378,8 +378,8 @@ class Task(base.Task):
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
     def write(self, result: Sets, path: Path) -> None:
-        from fabula.io.fields import Source as Target
-        from fabula.io.files import write_text
+        from fabula.documents.fields import Source as Target
+        from fabula.documents.files import write_text
         from fabula.io.identity.captionsets import write_sets
 
         write_text(path, write_sets(result, Target(path, Notes(), noun="captionset")))
@@ -390,7 +390,7 @@ class Task(base.Task):
     def write_page(self, result: FilmSets, options: PredictOptions) -> None:
         if options.page is None:
             return
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
         from fabula.learn.identity.film import describe_films, people_of_film
         from fabula.report.film import Film, Person, film_page
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, Progress, name_id
 from fabula.core.options import MUST, option, same_as
+from fabula.data.moments import Id, Query
 from fabula.learn import options as shared
 from fabula.learn.options import JsonObject, Scores
 from fabula.learn.tasks import base
 from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_shown, open_stores, read_split
 
 if TYPE_CHECKING:
-    from fabula.io.fields import Source as Fields
+    from fabula.documents.fields import Source as Fields
     from fabula.learn.models.noise_scorer import Config, Model
     from fabula.learn.noise.calibrate import CaptionCalibration
     from fabula.learn.noise.data import Judged, Pairs, Shown
@@ -282,7 +282,7 @@ class Task(base.Task):
         return replace(unscored, rows=rows)
 
     def write(self, result: Scored, path: Path) -> None:
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
 
         write_text(path, (json.dumps(line, ensure_ascii=False) + "\n" for line in as_lines(result)))
 
@@ -290,7 +290,7 @@ class Task(base.Task):
         return f"{len(result.rows):,} moments, {sum(len(r.scores) for r in result.rows):,} captions"
 
     def write_page(self, result: Scored, options: PredictOptions) -> None:
-        from fabula.io.files import dump_json, write_text
+        from fabula.documents.files import dump_json, write_text
         from fabula.learn.noise.calibrate import BINNING, fit, write_calibration
         from fabula.report.drawing.charts import draw_reliability
 
@@ -340,8 +340,8 @@ def part_name(file: Path) -> list[str]:
 
 def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
     """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
-    from fabula.io.fields import Source as Fields
-    from fabula.io.files import check_path, read_objects
+    from fabula.documents.fields import Source as Fields
+    from fabula.documents.files import check_path, read_objects
 
     source = Fields(check_path(path), noun="moment")
     candidates: dict[Id, tuple[JsonObject, ...]] = {}

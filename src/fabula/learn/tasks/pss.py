@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.core.nouns import Corpus, Story
 from fabula.core.options import MUST, option, same_as
+from fabula.data.stories import Corpus, Story
 from fabula.learn import options as shared
 from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base
@@ -256,7 +256,7 @@ class Task(base.Task):
     def write_page(self, result: Corpus, options: PredictOptions) -> None:
         if options.page is None:
             return
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
         from fabula.report.watch import watch_page
 
         videos = {path.stem: path for path in options.videos}

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.options import MUST, option, same_as
+from fabula.data.moments import Id, Query
 from fabula.learn import options as shared
 from fabula.learn.options import JsonObject, Scores, Share
 from fabula.learn.tasks import base

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.io.fields import Source
-from fabula.io.files import write_text
+from fabula.documents.fields import Source
+from fabula.documents.files import write_text
 from fabula.io.identity.captionsets import SetText, write_sets
 from fabula.learn.simulate import unit
 from fabula.media.sentences import digest

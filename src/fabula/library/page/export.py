@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fabula.core.errors import FabulaError, SpecError, shown
-from fabula.core.moments import Id, Ranking, VideoNumbers
-from fabula.io.fields import Source
+from fabula.data.moments import Id, Ranking, VideoNumbers
+from fabula.documents.fields import Source
 from fabula.io.moments.lines import write_rankings
 from fabula.library.page.catalogue import Catalogue
 from fabula.library.page.cut import Cut, cut

@@ -29,7 +29,7 @@ from fabula.core import atomic
 from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import Progress, silent
-from fabula.io.files import check_path, name_write_failures, parse_json
+from fabula.documents.files import check_path, name_write_failures, parse_json
 from fabula.media.people.base import Floats, Ints
 from fabula.media.people.cluster import Clusterer, clusterer, impossible_merges
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.io.door import name_failures
-from fabula.io.files import check_path, dump_json, load_json
+from fabula.documents.files import check_path, dump_json, load_json
+from fabula.documents.safe_open import name_failures
 from fabula.media.people.cast import Cast
 from fabula.media.people.cluster import impossible_merges
 from fabula.pair.box_iou import box_iou

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError, shown
-from fabula.io.files import check_path, read_objects
+from fabula.documents.files import check_path, read_objects
 from fabula.media.people.base import Floats
 from fabula.media.people.cast import Cast
 from fabula.media.stores.features import write_features

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import ignore
-from fabula.io.ids import respell_id
+from fabula.data.ids import respell_id
 from fabula.media.stores.kinds import NONSENSE, Source, Store, summarize
 from fabula.media.stores.writers import check_replaceable, is_file_store, write_features
 

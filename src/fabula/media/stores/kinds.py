@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra, shown
-from fabula.io.files import check_path, load_json, parse_json
+from fabula.documents.files import check_path, load_json, parse_json
 
 METADATA = "metadata.json"
 H5 = (".h5", ".hdf5")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fabula.core import atomic
 from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.memory import available
-from fabula.io.files import check_path, dump_json, name_write_failures
+from fabula.documents.files import check_path, dump_json, name_write_failures
 from fabula.media.stores.kinds import H5, METADATA, summarize
 
 

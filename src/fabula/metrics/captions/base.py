@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.nouns import Item
 from fabula.core.rows import Rows
+from fabula.data.stories import Item
 from fabula.metrics.base import Array, CachedList, Metric, once
 from fabula.text import token_table
 from fabula.text.placed import Pairs

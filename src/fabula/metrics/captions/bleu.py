@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.nouns import Item
 from fabula.core.rows import Rows
+from fabula.data.stories import Item
 from fabula.metrics.base import Array, Values, once
 from fabula.metrics.captions.base import CaptionMetric, place_items
 from fabula.text import bleu

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.metrics.base import Array
 from fabula.metrics.captions.base import CaptionMetric, place_items
 from fabula.text import cider

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Item
 from fabula.core.rows import Rows
+from fabula.data.stories import Item
 from fabula.metrics.base import Values
 from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice, parser, version
 from fabula.metrics.captions.base import CaptionMetric, Items

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import Item
 from fabula.core.rows import CROWDED
+from fabula.data.stories import Item
 from fabula.metrics.base import Array
 from fabula.metrics.captions.base import CaptionMetric
 from fabula.text import scorer

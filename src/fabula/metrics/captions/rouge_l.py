@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.metrics.base import Array
 from fabula.metrics.captions.base import CaptionMetric, place_items
 from fabula.text import rouge

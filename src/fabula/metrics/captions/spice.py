@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fabula.core.nouns import Item
+from fabula.data.stories import Item
 from fabula.metrics.captions._graphs import Backend, Graphs, of_spice, parser, version
 from fabula.metrics.captions.base import CaptionMetric, Items
 from fabula.text.spice import SpiceScore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fabula.core.identity import ClipSet
+from fabula.data.identity import ClipSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 from fabula.core.errors import InputError
-from fabula.core.identity import ClipSet
 from fabula.core.means import f1, mean_in_order
 from fabula.core.rows import Rows
+from fabula.data.identity import ClipSet
 from fabula.metrics.base import Metric as Base
 from fabula.metrics.base import Row, Values
 from fabula.text.identity import is_named, label

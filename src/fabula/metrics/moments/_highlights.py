@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.core.moments import Query
+from fabula.data.moments import Query
 from fabula.metrics.moments.base import Block, Columns, Floats, Ints, MomentMetric
 
 MOST_CLIPS = 1_000_000

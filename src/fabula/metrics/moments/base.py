@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.rows import Rows
+from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.io.answers.readers import READERS, read_frames
 from fabula.metrics.base import Metric, Values
 

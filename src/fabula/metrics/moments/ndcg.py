@@ -20,8 +20,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.moments import Query, Relevant
 from fabula.core.spec import show
+from fabula.data.moments import Query, Relevant
 from fabula.metrics.moments._recall import Ranked
 from fabula.metrics.moments.base import Block, Columns, Floats
 from fabula.pair.tiou import area_iou

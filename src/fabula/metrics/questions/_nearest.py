@@ -22,8 +22,8 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from fabula.core.errors import MissingExtra
-from fabula.core.questions import Response, letter
 from fabula.core.rows import Rows
+from fabula.data.questions import Response, letter
 from fabula.metrics.base import Row
 from fabula.metrics.questions.base import QuestionMetric, Shared
 from fabula.text import scorer

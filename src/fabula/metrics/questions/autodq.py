@@ -18,8 +18,8 @@ import numpy as np
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.means import f1, f1_of
-from fabula.core.questions import Response
 from fabula.core.rows import Rows
+from fabula.data.questions import Response
 from fabula.llm.call import Call
 from fabula.llm.session import current
 from fabula.metrics.base import Row, Values

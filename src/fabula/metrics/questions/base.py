@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fabula.core.questions import Response
 from fabula.core.rows import Rows
+from fabula.data.questions import Response
 from fabula.metrics.base import Metric, Row
 
 BLOCK = 256  # responses whose judgements are asked for together

@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.questions import Response
 from fabula.core.rows import Rows
+from fabula.data.questions import Response
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.base import Metric as Base
 from fabula.metrics.questions._letters import RULES

@@ -12,8 +12,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.questions import Response
 from fabula.core.spec import show
+from fabula.data.questions import Response
 from fabula.io.answers.readers import READERS
 from fabula.metrics.base import Row
 from fabula.metrics.questions._nearest import Nearest

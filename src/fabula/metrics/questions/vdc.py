@@ -16,8 +16,8 @@ import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.core.means import mean_in_order
-from fabula.core.questions import Asked, Response
 from fabula.core.rows import Rows
+from fabula.data.questions import Asked, Response
 from fabula.llm.session import current
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.questions._asking import ask_each

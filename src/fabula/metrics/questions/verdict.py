@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from fabula.core.questions import Response
 from fabula.core.rows import CROWDED
+from fabula.data.questions import Response
 from fabula.llm.answer import Answer
 from fabula.llm.session import current
 from fabula.metrics.base import Row

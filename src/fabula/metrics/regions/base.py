@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.regions import Picture
 from fabula.core.rows import CROWDED, Rows
+from fabula.data.regions import Picture
 from fabula.match.boxes import Served, merged, merged_by, priors, serve_parts
 from fabula.metrics.base import Metric
 from fabula.pair.box_iou import box_iou

@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from fabula.core.means import f1_of
-from fabula.core.nouns import once
 from fabula.core.rows import CROWDED
+from fabula.data.stories import once
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
 from fabula.metrics.base import Array
 from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.core.event_order import Order, pool_stories, sort_events
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus, Story, join_words
 from fabula.core.rows import Rows
+from fabula.data.event_order import Order, pool_stories, sort_events
+from fabula.data.stories import Corpus, Story, join_words
 from fabula.metrics.base import Array, CachedList, Data, Metric, Row, once
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid

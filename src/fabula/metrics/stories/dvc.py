@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.nouns import Corpus, Story
+from fabula.data.stories import Corpus, Story
 from fabula.metrics.base import Array
 from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice, of_spice, parser, version
 from fabula.metrics.captions.ispice import check_ids

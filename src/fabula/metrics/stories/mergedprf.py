@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.nouns import Event, Segment, Story
 from fabula.core.rows import Rows
+from fabula.data.stories import Event, Segment, Story
 from fabula.metrics.base import Array
 from fabula.metrics.stories import prf
 from fabula.metrics.stories._families.merged import Merged

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import join_spans
+from fabula.data.stories import join_spans
 from fabula.metrics.base import Array
 from fabula.metrics.stories.base import Pair, StoryMetric, mean_each
 from fabula.pair.grid import Cells, Grid

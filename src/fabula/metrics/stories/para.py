@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.nouns import Item, Story
 from fabula.core.rows import Rows
+from fabula.data.stories import Item, Story
 from fabula.metrics.base import Array, Metric, Values
 from fabula.metrics.captions import bleu, cider, ispice, meteor, rouge_l, spice
 from fabula.metrics.captions._graphs import Backend, version

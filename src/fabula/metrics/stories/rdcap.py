@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.core.nouns import Columns, Story
+from fabula.data.stories import Columns, Story
 from fabula.io.answers.readers import find_telling
 from fabula.match.ordered import TakenRows, ordered_many
 from fabula.metrics.base import Array

@@ -19,8 +19,8 @@ import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.core.means import f1
-from fabula.core.nouns import DIMENSIONS, Checklist, Event, Segment, Story, count_points
 from fabula.core.rows import CROWDED, Rows
+from fabula.data.stories import DIMENSIONS, Checklist, Event, Segment, Story, count_points
 from fabula.llm.session import current
 from fabula.match.merged import Groups
 from fabula.metrics.base import Array, Row, Values

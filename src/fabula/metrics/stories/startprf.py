@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import join_spans
+from fabula.data.stories import join_spans
 from fabula.metrics.stories._covered import Covered, Hits
 from fabula.pair.grid import Grid
 from fabula.pair.tiou import endless, sound

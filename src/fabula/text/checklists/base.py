@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fabula.core.nouns import Checklist
+from fabula.data.stories import Checklist
 from fabula.llm.answer import Answer
 from fabula.llm.call import Call
 from fabula.llm.session import Session

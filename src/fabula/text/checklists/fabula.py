@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.nouns import Checklist
+from fabula.data.stories import Checklist
 from fabula.text.checklists.base import ChecklistJudge, Counts
 from fabula.text.judges.reading import find_objects
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import DIMENSIONS, Checklist
+from fabula.data.stories import DIMENSIONS, Checklist
 from fabula.text.checklists.base import ChecklistJudge, Counts
 
 WHERE = "FABULA_TIMECHAT_CAPTIONER"

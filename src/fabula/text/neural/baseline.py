@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError
-from fabula.io.files import write_text
+from fabula.documents.files import write_text
 from fabula.text.neural.model import find_folder
 
 FILE = "rescale_baseline.tsv"

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.io.files import name_write_failures, temporary_folder
+from fabula.documents.files import name_write_failures, temporary_folder
 from fabula.text._check import check_pair
 from fabula.text.spice import SUBSETS, Counts, SpiceScore
 

@@ -121,7 +121,7 @@ class Evaluator:
         return self.inner.about
 
     def score(self, moment: Moment, captions: Sequence[str]) -> list[float]:
-        from fabula.core.moments import Query
+        from fabula.data.moments import Query
 
         query = Query(moment.id, moment.video, ((moment.start, moment.end),), moment.duration)
         return self.inner.score(query, captions)

@@ -9,9 +9,9 @@ from typing import Unpack
 from fabula import io
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option, read_keywords, with_options
-from fabula.io.files import PARTS
+from fabula.data.stories import Corpus
+from fabula.documents.files import PARTS
 from fabula.verbs.keywords import ConvertKeywords, Data
 
 

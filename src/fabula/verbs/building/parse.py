@@ -10,11 +10,11 @@ from typing import Any, Unpack
 from fabula import io
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option, read_keywords, with_options
+from fabula.data.ids import respell_id
+from fabula.data.stories import Corpus
+from fabula.documents.files import dump_json
 from fabula.io import answers
-from fabula.io.files import dump_json
-from fabula.io.ids import respell_id
 from fabula.verbs.keywords import ParseKeywords
 
 

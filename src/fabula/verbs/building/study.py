@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
 from fabula.core.notes import Progress, announce, silent
 from fabula.core.options import MUST, Options, option
-from fabula.io.files import write_bytes, write_text
-from fabula.io.parquet import import_arrow
-from fabula.io.tables import escape_formula
+from fabula.documents.files import write_bytes, write_text
+from fabula.documents.parquet import import_arrow
+from fabula.documents.tables import escape_formula
 
 if TYPE_CHECKING:
     from fabula.studies.design import Design

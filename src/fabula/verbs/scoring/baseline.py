@@ -10,13 +10,13 @@ from typing import Literal, Unpack, overload
 from fabula import io
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, ignore
-from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.core.registry import close_to
+from fabula.data.stories import Corpus
+from fabula.documents.fields import Source
+from fabula.documents.files import check_path, write_text
 from fabula.evaluate.baselines.identity import KINDS, Labels
 from fabula.evaluate.baselines.uniform import uniform
-from fabula.io.fields import Source
-from fabula.io.files import check_path, write_text
 from fabula.io.identity import fillin
 from fabula.verbs.keywords import UniformKeywords
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fabula.core.errors import SpecError
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.evaluate.kept import Answers, Described
 from fabula.io import media
 from fabula.report.pages import Beside

@@ -12,7 +12,7 @@ from fabula.benchmarks import room as protocol_room
 from fabula.core.errors import SpecError
 from fabula.core.papers import PAPERS, find_paper
 from fabula.core.registry import close_to
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.metrics import Metric
 
 JUDGES = "Zheng et al., NeurIPS 2023"

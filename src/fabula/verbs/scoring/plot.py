@@ -12,10 +12,10 @@ from typing import Literal, Unpack
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.core.registry import close_to
-from fabula.core.result import Result, Score
 from fabula.core.rows import wide as lay_wide
-from fabula.io.files import check_path
-from fabula.io.rows import Table, gather, read_table
+from fabula.data.result import Result, Score
+from fabula.documents.files import check_path
+from fabula.documents.rows import Table, gather, read_table
 from fabula.report.drawing.elements import COLUMN, PAGE
 from fabula.report.drawing.plots import (
     Interval,

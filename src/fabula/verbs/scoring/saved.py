@@ -8,8 +8,8 @@ from typing import Any
 
 from fabula import metrics as metric_room
 from fabula.core.errors import InputError
-from fabula.core.result import Result, Score
-from fabula.io.files import check_path, load_json
+from fabula.data.result import Result, Score
+from fabula.documents.files import check_path, load_json
 
 
 def load_result(path: Path) -> Result | None:

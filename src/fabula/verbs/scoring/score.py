@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from fabula.core.notes import Progress, silent
 from fabula.core.options import split_keywords, with_options
-from fabula.core.result import Result
+from fabula.data.result import Result
 from fabula.evaluate import request
 from fabula.evaluate.options import ScoreOptions
 from fabula.stats.resampling import Clusters

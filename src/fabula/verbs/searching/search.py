@@ -100,7 +100,7 @@ def answer_queries(
     queries: str | Path, out: str | Path, options: SearchOptions, progress: Progress = silent
 ) -> tuple[int, int]:
     """Answer every query of a file, as `fabula score --task moments` reads it; how many, and how many with nothing."""
-    from fabula.core.moments import VideoNumbers
+    from fabula.data.moments import VideoNumbers
     from fabula.io.moments import write_rankings
     from fabula.library.queries import answer, as_ranking, read_queries_file
 

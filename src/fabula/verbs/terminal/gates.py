@@ -9,7 +9,7 @@ from fabula.core.errors import GateError, SpecError
 from fabula.core.registry import close_to, key
 
 if TYPE_CHECKING:
-    from fabula.core.result import Result
+    from fabula.data.result import Result
     from fabula.stats.compare import Comparison
 
 

@@ -17,7 +17,7 @@ from fabula.core.options import Option, Options
 from fabula.verbs.terminal.console import print_lines, warn
 
 if TYPE_CHECKING:
-    from fabula.core.result import Result
+    from fabula.data.result import Result
     from fabula.verbs.terminal.screen import Screen
 
 STDOUT = Path("-")
@@ -68,7 +68,7 @@ def write_forms(*forms: tuple[Path | None, Lines]) -> Lines | None:
         if path == STDOUT:
             printed = lines
         elif path is not None:
-            from fabula.io.files import write_text
+            from fabula.documents.files import write_text
 
             write_text(path, (f"{line}\n" for line in lines()))
     return printed
@@ -111,7 +111,7 @@ def write_page(
     images: Path | None = None,
 ) -> None:
     """The results as a page, where it can show them, with the films or images of a folder."""
-    from fabula.io.files import write_text
+    from fabula.documents.files import write_text
     from fabula.report.pages import check_page, make_page
     from fabula.verbs.scoring.beside import find_beside
 
@@ -131,7 +131,7 @@ def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
 
         click.echo(json.dumps(document(), ensure_ascii=True, indent=2).replace("\x7f", "\\u007f"))
         return True
-    from fabula.io.files import dump_json
+    from fabula.documents.files import dump_json
 
     dump_json(path, document(), indent=2)
     return False

@@ -45,7 +45,7 @@ def analyse(
 
     made = run_analysis(task, checkpoint, options, callbacks)
     if out is not None:
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
         from fabula.report.analysis import as_files
 
         for file, text in as_files(made).items():

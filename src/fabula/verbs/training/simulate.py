@@ -10,8 +10,8 @@ from typing import Unpack
 from fabula import io
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
-from fabula.core.nouns import Corpus, Story
 from fabula.core.options import Options, read_keywords, with_options
+from fabula.data.stories import Corpus, Story
 from fabula.learn.options import SimulateOptions
 from fabula.verbs.keywords import SimulateKeywords
 from fabula.verbs.training.train import find_task
@@ -68,9 +68,9 @@ SPLITS = {"train", "val", "test"}
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:
     """True for VERIFIED's queries, whose moments have a coarse and a fine caption."""
+    from fabula.documents.files import check_path
+    from fabula.documents.head import Head
     from fabula.io import moments
-    from fabula.io.files import check_path
-    from fabula.io.head import Head
 
     if format is not None:
         return format == "verified-fig"

@@ -7,8 +7,8 @@ from typing import Any, Literal, Unpack
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option, split_keywords, with_options
+from fabula.data.stories import Corpus
 from fabula.diagnosis.errors import Diagnosis, errors
 from fabula.diagnosis.finding import Limits
 from fabula.diagnosis.retrieval import Recall, Retrieval, retrieval
@@ -75,8 +75,8 @@ def holds_queries(predictions: Readable, format: str | None) -> bool:
     """True where a file is known to rank moments; then no task need be named."""
     if isinstance(predictions, Corpus):
         return False
+    from fabula.documents.files import check_path, holds_only_stories
     from fabula.io import kinds
-    from fabula.io.files import check_path, holds_only_stories
 
     path = check_path(predictions)
     return not holds_only_stories(path) and kinds.name_kind(path, format) == "moments"

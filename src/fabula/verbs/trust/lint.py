@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option, read_keywords, with_options
-from fabula.io.files import dump_json
+from fabula.documents.files import dump_json
 from fabula.io.given import Hint, hold, is_one
 from fabula.verbs.keywords import Data, LintKeywords
 

@@ -91,7 +91,7 @@ def judge_flickr8k(
     folder: Path, who: str, metrics: Sequence[str], ask: JudgeOptions, progress: Progress = silent
 ) -> Judged:
     """Flickr8k's captions scored with our own scorers."""
-    from fabula.io.files import temporary_folder
+    from fabula.documents.files import temporary_folder
     from fabula.verbs.scoring.score import score
 
     items, judgements = read_flickr8k(folder, who)

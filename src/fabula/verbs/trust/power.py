@@ -170,8 +170,8 @@ def is_rows(path: Path) -> bool:
     """Files that `--rows` writes: lines whose fields are numbers, but for the id."""
     if path.suffix == ".csv":
         return True
-    from fabula.io.files import check_path, has_lines
-    from fabula.io.head import Head
+    from fabula.documents.files import check_path, has_lines
+    from fabula.documents.head import Head
 
     if not has_lines(check_path(path)):
         return False
@@ -206,8 +206,8 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
 
 
 def load_rows(path: Path) -> list[dict[str, Any]]:
-    from fabula.io.files import check_path, read_objects
-    from fabula.io.rows import csv_rows
+    from fabula.documents.files import check_path, read_objects
+    from fabula.documents.rows import csv_rows
 
     if path.suffix != ".csv":
         return [entry for _, entry in read_objects(check_path(path)) if isinstance(entry, dict)]

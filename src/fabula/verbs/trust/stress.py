@@ -13,8 +13,8 @@ from fabula import metrics as metric_room
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus
 from fabula.core.options import split_keywords, with_options
+from fabula.data.stories import Corpus
 from fabula.diagnosis.stress import Cell, Stress, StressOptions, default, refused, tell_cells
 from fabula.diagnosis.stress import stress as spoil_stories
 from fabula.metrics import Metric

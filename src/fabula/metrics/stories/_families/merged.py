@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from fabula.core.memory import require
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
 from fabula.match.merged import Groups, merge_all, merge_overlapping
 from fabula.match.ordered import marked_pairs, ordered
 from fabula.metrics.stories.base import StoryMetric

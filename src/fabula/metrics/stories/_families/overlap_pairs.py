@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fabula.core.nouns import Story
+from fabula.data.stories import Story
 from fabula.pair.grid import Grid, Index, Mask
 from fabula.text.placed import Pairs
 

@@ -13,7 +13,7 @@ import click
 from fabula.annotation.recipe import RecipeOptions
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.io.files import write_text
+from fabula.documents.files import write_text
 from fabula.llm.options import EndpointOptions
 from fabula.verbs.building import annotate as api
 from fabula.verbs.terminal.console import Several, VerbGroup, print_note, show_progress, warn

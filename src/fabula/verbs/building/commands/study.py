@@ -11,7 +11,7 @@ import click
 
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.io.files import write_text
+from fabula.documents.files import write_text
 from fabula.verbs.building import study as api
 from fabula.verbs.terminal.console import Several, VerbGroup, print_note, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument

@@ -10,8 +10,8 @@ import click
 from fabula import demo as bundled
 from fabula.core.errors import InputError
 from fabula.core.options import Options, option
-from fabula.io import rows
-from fabula.io.files import write_text
+from fabula.documents import rows
+from fabula.documents.files import write_text
 from fabula.report import table
 from fabula.verbs.scoring.score import score
 from fabula.verbs.terminal.console import print_note, show_progress

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fabula.core.errors import SpecError
-from fabula.io.files import write_text
+from fabula.documents.files import write_text
 from fabula.verbs.scoring.plot import Kind, PlotOptions, plot
 from fabula.verbs.terminal.console import Several, print_note
 from fabula.verbs.terminal.flags import PATH, flags

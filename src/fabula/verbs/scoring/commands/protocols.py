@@ -12,8 +12,8 @@ from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.diagnosis.panel import Panel
 from fabula.diagnosis.protocols import Compared
+from fabula.documents.files import write_text
 from fabula.evaluate.options import ScoreOptions
-from fabula.io.files import write_text
 from fabula.report import protocols as report
 from fabula.verbs.scoring.protocols import WITHOUT, protocols
 from fabula.verbs.terminal.console import Several, show_progress

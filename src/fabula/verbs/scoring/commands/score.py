@@ -81,7 +81,7 @@ def command(
         write_page(outputs.html, results, systems, videos=outputs.videos, images=outputs.images)
     result = results[0]
     if outputs.rows:
-        from fabula.io.rows import write_rows
+        from fabula.documents.rows import write_rows
 
         write_rows(result.rows, outputs.rows)
     title = f"{predictions.name} · {result.task} · protocol {result.protocol} · ×100"
@@ -98,7 +98,7 @@ def command(
 def check_asked(outputs: Outputs, resampling: list[str]) -> None:
     """Refuse what would not be heeded, before anything is computed."""
     if outputs.rows:
-        from fabula.io.rows import check_suffix
+        from fabula.documents.rows import check_suffix
 
         check_suffix(outputs.rows)
     if resampling and not outputs.ci:

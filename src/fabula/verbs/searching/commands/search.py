@@ -94,7 +94,7 @@ def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
     searcher = api.open_searcher(options=options)
     found = searcher.find(asked, **api.settings_of(options))
     if outputs.html is not None:
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
 
         write_text(outputs.html, [sheet.search_page(found, searcher.store.thumb)])
     show(
@@ -143,7 +143,7 @@ def calibrate(outputs: Outputs, options: SearchOptions) -> None:
     with show_progress() as progress:
         made = api.calibrate(outputs.calibrate, options, progress)
     if outputs.plot is not None:
-        from fabula.io.files import write_text
+        from fabula.documents.files import write_text
         from fabula.report.drawing.panels import as_file
 
         write_text(outputs.plot, [as_file(made.figure)])

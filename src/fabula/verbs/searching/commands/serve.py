@@ -18,9 +18,9 @@ import click
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options, option
+from fabula.documents.files import check_path
+from fabula.documents.safe_open import read_bytes
 from fabula.evaluate.options import WHERE, ScoreOptions
-from fabula.io.door import read_bytes
-from fabula.io.files import check_path
 from fabula.verbs.scoring.score import score
 from fabula.verbs.terminal.console import Several, print_note, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option

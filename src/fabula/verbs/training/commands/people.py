@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fabula.io.files import write_text
+from fabula.documents.files import write_text
 from fabula.media.people.options import CutOptions, FindOptions
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument

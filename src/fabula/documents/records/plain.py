@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from fabula._kernels import native
-from fabula.io.fields import LONGEST_CAPTION, is_encodable
+from fabula.documents.fields import LONGEST_CAPTION, is_encodable
 
 T = TypeVar("T")
 LISTS = ("numbers", "wholes")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabula.core import brief
 from fabula.core.errors import MissingExtra, SpecError
-from fabula.core.nouns import Corpus, Item
 from fabula.core.rows import Rows, wide
+from fabula.data import brief
+from fabula.data.stories import Corpus, Item
 
 
 class NoScore(SpecError, KeyError):  # noqa: N818  (a KeyError too: whoever catches that goes on)

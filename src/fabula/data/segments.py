@@ -14,8 +14,8 @@ import numpy as np
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.core.repairs import REPAIRS
+from fabula.data.repairs import REPAIRS
+from fabula.data.stories import Corpus, Event, Segment, Story
 
 
 def find_fault(segment: Segment) -> str | None:

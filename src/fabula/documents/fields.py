@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Segment
+from fabula.data.stories import Segment
 
 LONGEST_CAPTION = 100_000  # characters; the longest paragraph of any data set known to us has under 10,000
 VAST = 1e300  # between -VAST and VAST a number needs no closer look; NaN is not
@@ -126,7 +126,7 @@ class Source:
         return number
 
     def segment(self, value: Any, what: str, video: object = None) -> Segment:
-        """[start, end] in seconds. Order and sign are not judged here: see io/segments.py."""
+        """[start, end] in seconds. Order and sign are not judged here: see data/segments.py."""
         pair = self.listing(value, what, video, "a segment is [start, end] in seconds")
         if len(pair) != 2:
             raise self.wrong(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.io.door import open_bytes
-from fabula.io.files import check_path, decode_text
+from fabula.documents.files import check_path, decode_text
+from fabula.documents.safe_open import open_bytes
 
 LARGEST = 1 << 18  # bytes
 PARTS = 64  # of a dotted key: tomllib's time and memory grow with their square

@@ -1,4 +1,4 @@
-"""The Python that says what the kernel of io/columns.py does: the text parsed by the standard library, and judged.
+"""The readable twin of the kernel of documents/columns.py: the text parsed by the standard library, and judged.
 
 Nobody reads files through it: without the kernel, stories are read by the readers that know what to say.
 """
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fabula.io.columns import DEEPEST, MOST_FIELDS, MOST_NAMES, WHOSE, Read
-from fabula.io.fields import LONGEST_CAPTION, is_encodable
-from fabula.io.files import TwiceError, build_object
+from fabula.documents.columns import DEEPEST, MOST_FIELDS, MOST_NAMES, WHOSE, Read
+from fabula.documents.fields import LONGEST_CAPTION, is_encodable
+from fabula.documents.files import TwiceError, build_object
 
 
 class NotPlainError(Exception):

@@ -1,4 +1,4 @@
-"""What may be done about malformed reference segments, by the names that --repair takes (io/segments.py does it)."""
+"""What may be done about malformed reference segments, by the names that --repair takes (data/segments.py does it)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,15 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from fabula.core.errors import FabulaError, InputError, shown
-from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
+from fabula.documents.safe_open import (
+    STREAM,
+    check_decoded,
+    check_held,
+    check_parsed,
+    name_failures,
+    open_bytes,
+    read_bytes,
+)
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -431,7 +439,7 @@ def name_unit(path: Path) -> str:
 
 
 def is_table(path: Path) -> bool:
-    """A table with a head (io/sheets.py)."""
+    """A table with a head (documents/sheets.py)."""
     return path.suffix.lower() in TABLES
 
 

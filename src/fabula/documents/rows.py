@@ -11,10 +11,10 @@ from typing import Any
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.rows import Rows, wide
-from fabula.io.files import read_lines, read_objects, write_bytes, write_text
-from fabula.io.parquet import import_arrow
-from fabula.io.parquet import read_rows as parquet_rows
-from fabula.io.tables import escape_formula, unescape_formula
+from fabula.documents.files import read_lines, read_objects, write_bytes, write_text
+from fabula.documents.parquet import import_arrow
+from fabula.documents.parquet import read_rows as parquet_rows
+from fabula.documents.tables import escape_formula, unescape_formula
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 

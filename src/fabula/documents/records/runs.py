@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from fabula.core.errors import InputError
-from fabula.io.door import check_held, open_bytes
-from fabula.io.files import LineBytes, load_json, parse_json
-from fabula.io.records import plain
-from fabula.io.records.plain import BLANKS, Shape, find_extent
-from fabula.io.records.tables import lookahead, parse_lines
+from fabula.documents.files import LineBytes, load_json, parse_json
+from fabula.documents.records import plain
+from fabula.documents.records.plain import BLANKS, Shape, find_extent
+from fabula.documents.records.tables import lookahead, parse_lines
+from fabula.documents.safe_open import check_held, open_bytes
 
 CHUNK = 1 << 20  # bytes read at a time
 NEAR = 64  # bytes: a record that ends so near to the end of the text may only lack what follows it

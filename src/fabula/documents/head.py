@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula._kernels import native
-from fabula.io.door import open_bytes, read_bytes
-from fabula.io.files import has_lines, load_json, open_cursor, parse_document, read_objects, read_root
+from fabula.documents.files import has_lines, load_json, open_cursor, parse_document, read_objects, read_root
+from fabula.documents.safe_open import open_bytes, read_bytes
 
 if TYPE_CHECKING:
-    from fabula.io.columns import Plain
+    from fabula.documents.columns import Plain
 
 SIZE = 1 << 16  # bytes looked at
 LISTS = ("annotations", "results", "regions")  # the lists of a COCO-like object that hold its entries
@@ -68,7 +68,7 @@ class Head:
         """The same as columns, where it is a document of stories and plain."""
         if native() is None:
             return None
-        from fabula.io.columns import guess_kinds, read_plain
+        from fabula.documents.columns import guess_kinds, read_plain
 
         self.held.append(read_bytes(self.path))
         return read_plain(self.held[0], guess_kinds(self.held[0]))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fabula.core.notes import Notes, name_id
-from fabula.core.nouns import Corpus
+from fabula.data.stories import Corpus
 
 ENDINGS = (".mp4", ".mkv", ".webm", ".avi", ".mov")  # of files of videos
 

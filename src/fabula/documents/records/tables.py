@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError
-from fabula.io.door import open_bytes
-from fabula.io.files import decode_text, parse_json
+from fabula.documents.files import decode_text, parse_json
+from fabula.documents.safe_open import open_bytes
 
 Table = NDArray[np.float64]  # [N, C]
 Piece = TypeVar("Piece")

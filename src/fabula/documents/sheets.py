@@ -15,7 +15,7 @@ from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.core.memory import require
-from fabula.io.door import read_bytes
+from fabula.documents.safe_open import read_bytes
 
 LARGEST_CELL = 1 << 24  # characters
 Row = dict[str, Any]

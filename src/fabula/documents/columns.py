@@ -1,4 +1,4 @@
-"""Stories of a JSON text as columns, by the kernel; its specification is io/columns_twin.py.
+"""Stories of a JSON text as columns, by the kernel; its specification is documents/columns_twin.py.
 
 The whole text is plain or none of it. Plain is what every reader of stories takes without a word: times that are finite
 numbers, captions that are text of bearable length, nothing missing, no key twice, no half characters. Whatever is not
@@ -25,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula._kernels import native
-from fabula.core.nouns import Columns, Story
-from fabula.io.fields import Source
-from fabula.io.files import DECODER
+from fabula.data.stories import Columns, Story
+from fabula.documents.fields import Source
+from fabula.documents.files import DECODER
 
 BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16  # bytes in which a submission says that it is one
+OF_PDVC = frozenset({"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"})
 FIRST_EVENT = rb'"results"\s*:\s*\{\s*"[^"\\]*"\s*:\s*\[\s*\{([^}]*)'
 DEEPEST = 64  # lists and objects in each other, of what nobody keeps
 MOST_FIELDS = 64  # of an object that nobody keeps, or beside those that are kept
@@ -128,8 +129,6 @@ def guess_kinds(data: bytes) -> tuple[str, ...]:
     """What a document may be, by how it begins; who reads it as that sees whether it is."""
     if b'"results"' not in data[:HEAD]:
         return ("truth",)
-    from fabula.io.stories import OF_PDVC
-
     first = re.search(FIRST_EVENT, data[:HEAD])
     is_pdvc = first is not None and any(b'"%b"' % name.encode() in first[1] for name in OF_PDVC)
     return ("pdvc" if is_pdvc else "results", "truth")

@@ -5,8 +5,8 @@ runs.py    files as runs of plain records, and what stands between them
 tables.py  tables of numbers lifted out of a text
 """
 
-from fabula.io.records.plain import Shape
-from fabula.io.records.runs import (
+from fabula.documents.records.plain import Shape
+from fabula.documents.records.runs import (
     BEGINS,
     Odd,
     Records,
@@ -15,7 +15,7 @@ from fabula.io.records.runs import (
     read_line_records,
     read_members,
 )
-from fabula.io.records.tables import (
+from fabula.documents.records.tables import (
     Table,
     Tables,
     find_mark,

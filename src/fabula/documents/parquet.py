@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.core.nouns import Corpus, Story
-from fabula.io.door import Meter, name_failures
+from fabula.data.stories import Corpus, Story
+from fabula.documents.safe_open import Meter, name_failures
 
 GROUP = 10_000  # videos that are written together, and can be read apart
 BATCH = 1_000  # videos in memory while reading

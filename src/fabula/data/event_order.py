@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Columns, Story, join_spans, join_words
+from fabula.data.stories import Columns, Story, join_spans, join_words
 
 Order = Literal["time", "start", "file"]  # by start, end and words · by start alone · as the file tells them
 Index = NDArray[np.int64]

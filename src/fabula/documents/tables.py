@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.io.door import read_bytes
-from fabula.io.files import LINES, check_path, decode_text, has_lines, read_objects
-from fabula.io.parquet import read_rows
+from fabula.documents.files import LINES, check_path, decode_text, has_lines, read_objects
+from fabula.documents.parquet import read_rows
+from fabula.documents.safe_open import read_bytes
 
 ENDINGS = (".csv", ".parquet", *LINES)
 # How a formula begins for a spreadsheet. A sign before a number or a plain word (-0.5, an id -Ju39) computes nothing.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fabula.core.printable import printable
 
 if TYPE_CHECKING:
-    from fabula.core.result import Result, Score
+    from fabula.data.result import Result, Score
 
 WIDEST = 8  # columns of numbers beside each other
 CHOICES = re.compile(r"[^(]*\(([^()]*)\).*")

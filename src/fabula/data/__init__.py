@@ -1,0 +1,1 @@
+"""What is compared: stories, moments, regions, filled blanks and questions as plain values and ragged columns."""

@@ -1,0 +1,1 @@
+"""What files and folders hold: safe opening, JSON, lines, tables. No package of formats is imported here."""
