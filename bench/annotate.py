@@ -32,7 +32,7 @@ from fabula.annotation.run import Work
 from fabula.annotation.store import Store
 from fabula.llm import Call, EndpointOptions
 from fabula.llm.fake import Server, serving
-from fabula.llm.session import asking
+from fabula.llm.session import Session
 
 DATA = Path(os.environ.get("FABULA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 KEY = "sk-bench-0123456789abcdef"
@@ -200,7 +200,7 @@ def run_rate(folder: Path) -> None:
         calls = [Call("m", f"question {i}") for i in range(n)]
         asked = EndpointOptions(url=f"http://127.0.0.1:{port}/v1", concurrency=100, **options)
         began, worked = time.monotonic(), time.process_time()
-        with asking(asked) as session:
+        with Session(asked) as session:
             found = session.ask(calls)
         taken, worked = time.monotonic() - began, time.process_time() - worked
         process.stdin.close()

@@ -19,10 +19,10 @@ from fabula.io.stories import sodam as sodam_files
 from fabula.io.stories import vantage as vantage_files
 from fabula.llm.fake import read_prompt
 from fabula.llm.options import EndpointOptions
-from fabula.llm.session import asking
 from fabula.match.ordered import marked_pairs, ordered
 from fabula.metrics.stories import Stories
 from fabula.text._scorer import OneByOne
+from tests.judges import answering
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "spec" / "vectors-2026"
 CLONE = Path(__file__).parent / "timechat_captioner"
@@ -49,7 +49,7 @@ def asking_table(table: dict[str, str]) -> Any:
         told = read_prompt(body).rpartition("told: ")[2].removesuffix("\n")
         return table.get(told, "nothing")
 
-    return asking(EndpointOptions(), reply=reply)
+    return answering(EndpointOptions(), reply=reply)
 
 
 def make_event(span: list[float], gt: dict[str, Any]) -> Event:
@@ -81,7 +81,7 @@ def test_sodam_checklists_are_counted_as_published() -> None:
         pair = {"gt_segments": [[0, 10]], "gt": [case["gt"]], "pred_segments": [[0, 10]]}
         refs, preds = make_pair({**pair, "pred_captions": [case["caption"]]})
         with asking_table({case["caption"]: case["judge"]}) as session, session.count() as spent:
-            rows = PUBLISHED.table(Stories([refs], preds))
+            rows = PUBLISHED.with_judge(session).table(Stories([refs], preds))
         assert rows["precision"][0] == pytest.approx(case["out"]["overall"], abs=NEAR), case["name"]
         ours = {d: rows[f"precision {d}"][0] for d in DIMENSIONS}
         assert ours == pytest.approx(case["out"]["by_dim"], abs=NEAR), case["name"]
@@ -101,8 +101,8 @@ def test_sodam_videos(times: str) -> None:
             asked.append(told)
             return str(case["judge"].get(told, "nothing"))
 
-        with asking(EndpointOptions(concurrency=1), reply=reply):
-            rows = metric.table(Stories([refs], preds))
+        with answering(EndpointOptions(concurrency=1), reply=reply) as session:
+            rows = metric.with_judge(session).table(Stories([refs], preds))
         wanted = case["out"]["SODA_m"]["0"]
         same = rows["f1"][0] == pytest.approx(wanted["SODA_m_total"], abs=NEAR)
         ours = {d: rows[d][0] for d in DIMENSIONS}
@@ -146,8 +146,8 @@ def test_sodam_a_corpus_is_the_mean_over_all_its_videos() -> None:
             table[" ".join(f"{k} {word}" for word in members)] = answer
         table |= {f"{k} junk {k} p {k} more junk": case["judge"].get("junk p more junk", "")}
     refs["none"] = refs["v0"].renamed("none")
-    with asking_table(table):
-        rows = PUBLISHED.table(Stories([Corpus(refs)], Corpus(preds)))
+    with asking_table(table) as session:
+        rows = PUBLISHED.with_judge(session).table(Stories([Corpus(refs)], Corpus(preds)))
     totals = [case["out"]["SODA_m"]["0"]["SODA_m_total"] for case in every["videos"]]
     assert PUBLISHED.fold(rows)["f1"] == pytest.approx(sum(totals) / (len(totals) + 1), abs=NEAR)
 
@@ -232,7 +232,7 @@ class Table(OneByOne):
 def score_by(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     def use(scores: dict[str, dict[str, float]], otherwise: float) -> None:
         table = Table(scores, otherwise)
-        monkeypatch.setattr("fabula.pair.captions.scorer", lambda name: table)
+        monkeypatch.setattr("fabula.pair.captions.scorer", lambda name, session=None: table)
 
     yield use
 
@@ -364,7 +364,7 @@ def test_soda_bertscore_exchanges_the_sides_and_takes_recall(monkeypatch: pytest
             return np.full((len(candidates), len(references)), 0.2)
 
     asked: list[str] = []
-    monkeypatch.setattr("fabula.pair.captions.scorer", lambda name: asked.append(name) or Told())
+    monkeypatch.setattr("fabula.pair.captions.scorer", lambda name, session=None: asked.append(name) or Told())
     soda_c = next(m for m in protocol("soda-bertscore").metrics if m.name == "SODA_c")
     refs = Corpus({"v": Story("v", (Event(Segment(0, 10), "Gold a"),))})
     preds = Corpus({"v": Story("v", (Event(Segment(0, 5), "Pred zero"), Event(Segment(5, 10), "pred, one!")))})

@@ -276,7 +276,7 @@ class Table:
 def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for case in vectors("etbench.json")["rar_eca_rvq"]:
         table = Table(case["similarities (fallback)"])
-        monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name, table=table: table)
+        monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name, session=None, table=table: table)
         sample = {"o": ["a cat", "a dog", "a cow", "a hen"], "p": case["gold"], "a": case["answer"]}
         for task in ("rar", "eca", "rvq"):
             file = put_records(tmp_path, task, [sample])
@@ -286,7 +286,7 @@ def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_options_with_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table({"A": 0.1, "B": 0.9, "C": 0, "D": 0})
-    monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name: table)
+    monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name, session=None: table)
     options = {"o": ["a cat", "a dog", [0, 5], "a hen"], "p": 1, "tgt": [10, 20]}
     answers = ["B) 10 - 20", "A) 10 - 20", "(B) never", "It is a dog, 10 - 15", "", "best option: b. 10 - 17"]
     file = put_records(tmp_path, "gvq", [{**options, "a": answer} for answer in answers])

@@ -15,12 +15,12 @@ from fabula.benchmarks.plm import answers_rdcap as plm_rdcap
 from fabula.benchmarks.plm import answers_rtloc as plm_rtloc
 from fabula.io.answers.readers import READERS
 from fabula.llm import EndpointOptions
-from fabula.llm.session import asking
 from fabula.text.judges import installed, judge, plm
 from fabula.text.judges.answers import answer_judge, read_right
 from fabula.text.judges.base import hash_prompt
 from fabula.text.judges.fake import reply
 from tests.golden.judge import judged_by, made_up_package
+from tests.judges import answering
 
 FILE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "vectors-2026" / "plm_rdcap.json"
 DEMO = Path(fabula.__file__).parent / "demo"
@@ -225,7 +225,7 @@ def test_the_corrected_rules(tmp_path: Path) -> None:
         asked.append(body["messages"][-1]["content"])
         return "Here it is:\n```json\n" + '{"score": "15"}\n```'
 
-    with asking(EndpointOptions(url="fake:", model="m"), reply=reply):
+    with answering(EndpointOptions(url="fake:", model="m"), reply=reply):
         result = fabula.score(*files, task="dense", metrics="RDCap")
     assert result.scores["RDCap"].values["f1"] == 1.0 and "[p]" in asked[0]
     shown = fabula.score(*files, **judged).scores["RDCap"].signature
@@ -409,7 +409,7 @@ def test_our_own_judge_of_answers(said: str, right: int | None, tmp_path: Path) 
         put(tmp_path / "rows.jsonl", [OPEN_ROW]),
         put(tmp_path / "said.jsonl", [{"uid": 5, "answer": "a toy"}]),
     )
-    with asking(EndpointOptions(url="fake:", model="m"), reply=lambda body: said):
+    with answering(EndpointOptions(url="fake:", model="m"), reply=lambda body: said):
         result = fabula.score(lines, refs, task="questions", metrics="Verdict")
     assert result.scores["Verdict"].values["accuracy"] == (right or 0)
     assert result.counts["judge_unparsed"] == (right is None)

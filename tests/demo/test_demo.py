@@ -91,7 +91,7 @@ class Overlap(OneByOne):
 
 
 def test_the_ranking_does_not_hang_on_exact_words(monkeypatch):
-    monkeypatch.setattr("fabula.pair.captions.scorer", lambda name: Overlap())
+    monkeypatch.setattr("fabula.pair.captions.scorer", lambda name, session=None: Overlap())
     refs, metric = list(demo.REFERENCES.values()), ["SODA_c(text=overlap,tok=none)"]
     soda = {name: fabula.score(path, refs, metrics=metric)["SODA_c"].value for name, path in demo.SYSTEMS.items()}
     assert soda["good"] > 0.4 and max(soda["out_of_order"], soda["over_segmenting"]) < soda["good"] / 2

@@ -16,7 +16,6 @@ from fabula import demo
 from fabula.core.errors import InputError, SpecError
 from fabula.diagnosis.judges import WAYS
 from fabula.llm import EndpointOptions
-from fabula.llm.session import asking
 from fabula.report.judges import checked
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.attempts import speaks_to_judge
@@ -24,6 +23,7 @@ from fabula.text.judges.fake import draw, obey, reply
 from fabula.text.judges.options import JudgeOptions
 from fabula.verbs.command_line import fabula as command
 from fabula.verbs.trust import judge as api
+from tests.judges import answering
 
 GOOD, REFS = demo.SYSTEMS["good"], list(demo.REFERENCES.values())
 QUICK = Resampling(resamples=200)
@@ -64,7 +64,7 @@ def test_judge_that_rolls_dice_agrees_with_itself_as_by_chance():
     def roll(body):
         return json.dumps({"score": draw(json.dumps(body, sort_keys=True))})
 
-    with asking(EndpointOptions(), reply=roll):
+    with answering(EndpointOptions(), reply=roll):
         seen = api.check(GOOD, REFS, ways=("again", "wording"), how=QUICK)
     assert seen.pairs == 200 and seen.of == 209
     for b in seen.beside:
@@ -79,13 +79,13 @@ def test_judge_that_favours_what_comes_first_is_found_out(pairs):
         score = json.loads(reply(body))["score"]
         return json.dumps({"score": min(10, score + 2 * ahead)})
 
-    with asking(EndpointOptions(), reply=first):
+    with answering(EndpointOptions(), reply=first):
         seen = {b.kind: b for b in api.check(pairs, ways=("order", "case"), how=QUICK).beside}
     assert seen["order"].shift.value > 0.1 and seen["case"].shift.value == 0
 
 
 def test_unread_judgements_are_counted_and_belong_to_no_mean(pairs):
-    with asking(EndpointOptions(), reply=lambda body: "hm" if "dog" in str(body["messages"][-1]) else reply(body)):
+    with answering(EndpointOptions(), reply=lambda body: "hm" if "dog" in str(body["messages"][-1]) else reply(body)):
         seen = api.check(pairs, ways=("again",), how=QUICK)
     assert seen.base.unread == 3 and seen.beside[0].pairs == 7 and seen.beside[0].unread == 3
 
@@ -110,14 +110,14 @@ def test_a_plan_counts_what_a_check_then_asks(pairs, tmp_path):
 def test_judge_of_whom_nothing_can_be_read_costs_one_line(pairs):
     for verb in (api.check, api.stress):
         with (
-            asking(EndpointOptions(), reply=lambda body: "that depends"),
+            answering(EndpointOptions(), reply=lambda body: "that depends"),
             pytest.raises(InputError, match="none of 10 judgements can be read; the model said 'that depends'"),
         ):
             verb(pairs, how=QUICK)
 
 
 def test_another_judge_of_whom_nothing_can_be_read_has_no_agreement(pairs):
-    with asking(EndpointOptions(), reply=lambda body: "hm" if body["model"] == "b" else reply(body)):
+    with answering(EndpointOptions(), reply=lambda body: "hm" if body["model"] == "b" else reply(body)):
         seen = api.check(pairs, ways=("none",), against=("fabula@b",), how=QUICK)
     assert seen.beside[0].pairs == 0 and seen.beside[0].alpha.value != seen.beside[0].alpha.value
 
@@ -125,7 +125,7 @@ def test_another_judge_of_whom_nothing_can_be_read_has_no_agreement(pairs):
 def test_check_works_from_records(pairs, tmp_path):
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     api.check(pairs, judge_url="fake:", judge_model="a", judge_record=one, ways=("again",), how=QUICK)
-    with asking(EndpointOptions(model="a", record=other), reply=lambda body: '{"score": 5}'):
+    with answering(EndpointOptions(model="a", record=other), reply=lambda body: '{"score": 5}'):
         api.check(pairs, ways=("none",), how=QUICK)
     seen = api.check(pairs, judge_replay=one, records=(other,), how=QUICK)
     by_kind = {b.kind: b for b in seen.beside}
@@ -142,7 +142,7 @@ def test_agreement_of_two_judges(pairs):
         score = json.loads(reply(body))["score"]
         return json.dumps({"score": score if body["model"] == "a" else max(0, score - 3)})
 
-    with asking(EndpointOptions(model="a"), reply=two):
+    with answering(EndpointOptions(model="a"), reply=two):
         seen = api.check(pairs, ways=("none",), against=("fabula@b", "fabula-brief@a"), how=QUICK)
     lower, same = seen.beside
     assert lower.name == "fabula@b" and lower.shift.value < -0.1 and lower.alpha.value < 1 and same.equal.value == 1
@@ -152,7 +152,7 @@ def test_agreement_of_two_judges(pairs):
 
 
 def test_obedient_judge_gains_all_and_it_is_said():
-    with asking(EndpointOptions(), reply=obey):
+    with answering(EndpointOptions(), reply=obey):
         seen = api.stress(GOOD, REFS, most=40, how=QUICK)
     found = {a.name: a for a in seen.attacks}
     for way in ("order", "order alone", "fence", "answer"):
@@ -178,7 +178,7 @@ def test_fenced_attack_stays_within_the_fence():
         )
         return "5"
 
-    with asking(EndpointOptions(), reply=look):
+    with answering(EndpointOptions(), reply=look):
         api.stress(GOOD, REFS, most=5, ways=("fence",), how=QUICK)
     assert all(len(found) == 1 for found in caught)
     assert sum("has been checked and is right" in found[0][1] for found in caught) == 5

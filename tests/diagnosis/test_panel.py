@@ -14,9 +14,9 @@ import fabula
 from fabula import demo
 from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointOptions
-from fabula.llm.session import asking
 from fabula.text.judges.fake import reply
 from fabula.verbs.command_line import fabula as command
+from tests.judges import answering
 
 GOOD, REFS = demo.SYSTEMS["good"], list(demo.REFERENCES.values())
 METRICS = "SODA_c(text=judge:fabula),SODA_c(text=judge:fabula-brief)"
@@ -32,7 +32,7 @@ def severe(body):
 def records(tmp_path):
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     fabula.score(GOOD, REFS, metrics=METRICS, judge_url="fake:", judge_model="a", judge_record=one)
-    with asking(EndpointOptions(model="b", record=other), reply=severe):
+    with answering(EndpointOptions(model="b", record=other), reply=severe):
         fabula.score(GOOD, REFS, metrics="SODA_c(text=judge:fabula)")
     return one, other
 

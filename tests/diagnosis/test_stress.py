@@ -190,15 +190,17 @@ def test_pieces_and_junk_cost_nothing_under_sodam():
     """As published; ours is per prediction."""
     from fabula.benchmarks import protocol
     from fabula.llm.options import EndpointOptions
-    from fabula.llm.session import asking
     from fabula.text.judges.fake import reply
     from tests.golden.test_golden import HERE
+    from tests.judges import answering
 
     corpus = fabula.io.read(HERE / "inputs" / "dense2026" / "sodam_ref.jsonl")[0]
     published = protocol("sodam").metrics[0].with_params({"judge": "fabula"})
     ours = fabula.metric("SODA_m")
-    with asking(EndpointOptions(), reply=reply):
-        seen = stress([published, ours], corpus, changes=["split", "junk", "silence"], ci=FEW)
+    with answering(EndpointOptions(), reply=reply) as judge:
+        seen = stress(
+            [published.with_judge(judge), ours.with_judge(judge)], corpus, changes=["split", "junk", "silence"], ci=FEW
+        )
     assert seen[str(published)]["split"].ratio == pytest.approx(1) == pytest.approx(seen[str(published)]["junk"].ratio)
     assert seen[str(ours)]["split"].ratio < 0.9 and seen[str(ours)]["junk"].ratio < 0.9
     assert seen[str(published)]["silence"].ratio < 0.9  # videos without predictions count 0

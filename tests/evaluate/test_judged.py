@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 
@@ -11,11 +12,11 @@ pytest.importorskip("httpx", reason="the extra llm is not installed")
 import fabula
 from fabula import demo
 from fabula.core.errors import InputError, SpecError
-from fabula.evaluate.base import Memory, Request
 from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import Request, run_request
 from fabula.llm import EndpointOptions
-from fabula.llm.session import asking
 from fabula.text.judges.fake import reply
+from tests.judges import answering
 
 GOOD, REFS = demo.SYSTEMS["good"], list(demo.REFERENCES.values())
 METRIC = "SODA_c(text=judge:fabula)"
@@ -78,7 +79,7 @@ def test_unread_judgements_by_each_rule():
         return "I cannot say" if "paws" in str(body) or "dog" in str(body) else reply(body)
 
     def run(rule):
-        with asking(EndpointOptions(), reply=sometimes):
+        with answering(EndpointOptions(), reply=sometimes):
             return fabula.score(GOOD, REFS, metrics=METRIC, judge_failed=rule)
 
     zero, drop = run("zero"), run("drop")
@@ -110,13 +111,12 @@ def test_nothing_is_asked_unasked_and_nothing_said_unheeded():
 
 
 def test_facts_stay_with_rows_that_are_kept():
-    from fabula.evaluate.tasks import find_task
     from fabula.metrics import metric
 
-    memory, made = Memory(), metric(METRIC)
-    with asking(EndpointOptions(), reply=reply):
-        request = Request(predictions=GOOD, refs=REFS, options=ScoreOptions(), metrics=[made], memory=memory)
-        first, second = find_task("dense").run(request), find_task("dense").run(request)
+    made = metric(METRIC)
+    with answering(EndpointOptions(), reply=reply) as judge:
+        request = Request(predictions=GOOD, refs=REFS, options=ScoreOptions(), metrics=[made], judge=judge)
+        first, second = run_request(request, "dense"), run_request(request, "dense")
     assert whole(first) == whole(second) and int(facts(second)["calls"]) > 0
 
 
@@ -133,6 +133,22 @@ def test_pairs_can_be_drawn_when_the_run_is_over():
     result = fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:")
     found = result.pairs("SODA_c")
     assert any(match.text for sets in found.values() for one in sets for match in one)
+
+
+def test_the_words_of_a_judge_are_in_the_result():
+    result = fabula.score(GOOD, REFS, metrics=f"{METRIC},SODA_d", judge_url="fake:")
+    assert list(result.judge_words) == ["SODA_c"] and "judge_words" not in whole(result)
+    words = result.judge_words["SODA_c"]
+    assert len(words) == result.counts["judge_asked"]
+    assert all(json.loads(text)["explanation"] == "words in common" for text in words.values())
+    captions = {caption for story in result.predictions.values() for caption in story.captions}
+    assert {candidate for candidate, _ in words} <= captions
+
+
+def test_a_result_travels_without_its_judge():
+    result = fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:")
+    there = pickle.loads(pickle.dumps(result.metrics["SODA_c"]))
+    assert there == result.metrics["SODA_c"] and there.session is None and result.metrics["SODA_c"].session is not None
 
 
 def test_pages_and_comparisons_of_a_judge(tmp_path):
@@ -169,7 +185,7 @@ def test_record_that_would_replace_what_is_read(tmp_path):
 @pytest.mark.parametrize("rule", ["zero", "drop", "raise"])
 def test_a_judge_that_only_talks_gives_no_score(rule):
     with (
-        asking(EndpointOptions(), reply=lambda body: "Well,\nthat depends\x1b[2J on much"),
+        answering(EndpointOptions(), reply=lambda body: "Well,\nthat depends\x1b[2J on much"),
         pytest.raises(InputError, match="none of 224 judgements can be read; the model said 'Well,") as error,
     ):
         fabula.score(GOOD, REFS, metrics=METRIC, judge_failed=rule)
@@ -177,7 +193,7 @@ def test_a_judge_that_only_talks_gives_no_score(rule):
 
 
 def test_some_unread_judgements_are_shown_by_a_sample():
-    with asking(EndpointOptions(), reply=lambda body: "I cannot say" if "dog" in str(body) else reply(body)):
+    with answering(EndpointOptions(), reply=lambda body: "I cannot say" if "dog" in str(body) else reply(body)):
         result = fabula.score(GOOD, REFS, metrics=METRIC)
     assert any("judgements are unread; the model said 'I cannot say'" in line for line in result.warnings)
 

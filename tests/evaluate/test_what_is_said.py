@@ -9,9 +9,9 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.data.stories import Item
-from fabula.evaluate import stories
-from fabula.evaluate.base import Memory, Request
 from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import Request, run_request
+from fabula.evaluate.score import Cache
 from fabula.evaluate.sharded import measure_bytes
 from fabula.evaluate.split import piece_file, read_stretches
 from fabula.jobs.folder import Folder
@@ -94,13 +94,13 @@ def test_one_tokeniser_for_all_that_tokenise():
 
 
 def test_rows_are_made_once_for_several_requests():
-    made, memory = [fabula.metric("mIoU")], Memory()
-    first = stories.run(Request(predictions=PRED, refs=[REFS], metrics=made, memory=memory), "procedure")
-    assert memory.rows == {made[0].full(): first.rows["mIoU"]}
-    again = stories.run(Request(predictions=REFS, refs=[REFS], metrics=made, memory=memory), "procedure")
+    made, cache = [fabula.metric("mIoU")], Cache()
+    first = run_request(Request(predictions=PRED, refs=[REFS], metrics=made, cache=cache), "procedure")
+    assert cache.rows == {made[0].full(): first.rows["mIoU"]}
+    again = run_request(Request(predictions=REFS, refs=[REFS], metrics=made, cache=cache), "procedure")
     assert again.rows["mIoU"] is first.rows["mIoU"]
     assert again.predictions is first.predictions  # requests that share a memory are about the same files
-    anew = stories.run(Request(predictions=REFS, refs=[REFS], metrics=made), "procedure")
+    anew = run_request(Request(predictions=REFS, refs=[REFS], metrics=made), "procedure")
     assert (first["mIoU"].value, again["mIoU"].value, anew["mIoU"].value) == (1 / 4, 1 / 4, 1)
 
 

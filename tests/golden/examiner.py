@@ -20,8 +20,8 @@ from fabula.benchmarks.lmms import prompts as lmms
 from fabula.benchmarks.tarsier import prompts as tarsier
 from fabula.benchmarks.vlmevalkit import prompts as vlmevalkit
 from fabula.llm import EndpointOptions
-from fabula.llm.session import Session, asking
-from fabula.text.judges import installed
+from fabula.llm.session import Session
+from tests.judges import answering
 
 EXAMINED = ({"events", "relations"}, {"answers", "matches"})  # what such a table has
 CUT = "\x1f"
@@ -80,11 +80,7 @@ def made_up_copies() -> Iterator[Path]:
             file = Path(name) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        token = installed.folder.set(Path(name))
-        try:
-            yield Path(name)
-        finally:
-            installed.folder.reset(token)
+        yield Path(name)
 
 
 def look_up(table: Mapping[str, Any], body: Mapping[str, Any]) -> str:
@@ -98,5 +94,5 @@ def look_up(table: Mapping[str, Any], body: Mapping[str, Any]) -> str:
 def examined_by(table: Mapping[str, Any]) -> Iterator[Session]:
     """A session whose judge looks up what it is asked."""
     options = EndpointOptions(url="fake:", model="table", retries=0)
-    with made_up_copies(), asking(options, reply=lambda body: look_up(table, body)) as session:
+    with made_up_copies() as folder, answering(options, lambda body: look_up(table, body), folder) as session:
         yield session

@@ -14,10 +14,11 @@ import pytest
 import fabula
 from fabula.llm import EndpointOptions
 from fabula.llm.fake import read_prompt
-from fabula.llm.session import Session, asking
+from fabula.llm.session import Session
 from fabula.text import opened
 from fabula.text.judges import judge, plm
 from fabula.text.neural import model
+from tests.judges import answering
 
 Table = Mapping[str, Mapping[str, str]] | Callable[[str, str], str]  # reference → prediction → answer
 LACKING = '{"score": 0}'  # of a pair that is not listed
@@ -71,7 +72,7 @@ def judged_by(table: Table) -> Iterator[Session]:
         pred, gold, *_ = body["messages"][-1]["content"].split(PARTS)
         return table(gold, pred) if callable(table) else table.get(gold, {}).get(pred, LACKING)
 
-    with made_up_package(), asking(EndpointOptions(url="fake:", model="table"), reply=reply) as session:
+    with made_up_package(), answering(EndpointOptions(url="fake:", model="table"), reply=reply) as session:
         yield session
 
 
@@ -85,7 +86,7 @@ def counted_by(table: Mapping[str, str]) -> Iterator[Session]:
     def reply(body: dict[str, Any]) -> str:
         return table.get(read_prompt(body).rpartition("told: ")[2].removesuffix("\n"), "nothing")
 
-    with pytest.MonkeyPatch.context() as patch, asking(EndpointOptions(model="table"), reply=reply) as session:
+    with pytest.MonkeyPatch.context() as patch, answering(EndpointOptions(model="table"), reply=reply) as session:
         patch.setenv("FABULA_TIMECHAT_CAPTIONER", str(CLONE))
         yield session
 

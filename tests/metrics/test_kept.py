@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from threading import Thread
-
 import numpy as np
 import pytest
 
 import fabula
 from fabula import demo, io, text
-from fabula.data.stories import Corpus
-from fabula.evaluate.base import Request
-from fabula.evaluate.stories import run
+from fabula.evaluate.request import Request, run_request
 from fabula.metrics import metric
 from fabula.metrics.base import CachedList
 from fabula.metrics.stories import Stories, StoryMetric, base
-from fabula.metrics.stories.base import compare
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
 from tests.metrics import oracles
@@ -25,36 +20,19 @@ from tests.toys import corpus, story
 REFS, PRED = corpus({"v": [(0, 10, "a dog runs")]}), corpus({"v": [(0, 9, "the dog ran")]})
 
 
-def test_the_same_stories_are_made_ready_once() -> None:
-    data = compare([REFS], PRED)
-    assert compare([REFS], PRED) is data
-    renamed = Corpus({"w": REFS["v"]})
-    for refs, pred in (([REFS, REFS], PRED), ([corpus({"v": [(0, 10, "a dog runs")]})], PRED), ([renamed], PRED)):
-        assert compare(refs, pred) is not data  # equal stories are not the same ones
-        compare([REFS], PRED)
-    assert compare([Corpus(dict(REFS.stories))], PRED) is compare([REFS], PRED)  # another shelf, the same stories
-
-
-def test_stories_are_kept_for_one_thread_and_of_ordinary_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, found = compare([REFS], PRED), list[Stories]()
-    thread = Thread(target=lambda: found.append(compare([REFS], PRED)))
-    thread.start()
-    thread.join()
-    assert found[0] is not data and compare([REFS], PRED) is data
-    monkeypatch.setattr(base, "RULES", 0)
-    many = corpus({"w": [(0, 10, "a")]})
-    assert compare([many], many) is not compare([many], many)
-
-
 def test_a_run_and_its_pairs_share_what_was_made() -> None:
-    result = run(Request(predictions=PRED, refs=[REFS], metrics=[metric("SODA_c")]), "dense")
-    data = base.last_comparison.data
-    assert data is not None
-    (block,) = data.blocks(False)
+    result = run_request(Request(predictions=PRED, refs=[REFS], metrics=[metric("SODA_c")]), "dense")
+    (block,) = result.paired.blocks(False)
     paired = metric("SODA_c").pair_up(block)  # type: ignore[attr-defined]
     (scored,) = paired.made[Grid].told.values()
     assert scored.known.all() and result.pairs("SODA_c")["v"][0][0].text == scored.values[0]
-    assert base.last_comparison.data is data and len(paired.made[Grid].told) == 1
+    assert len(paired.made[Grid].told) == 1
+
+
+def test_large_stories_are_not_kept_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "RULES", 0)
+    result = run_request(Request(predictions=PRED, refs=[REFS], metrics=[metric("SODA_c")]), "dense")
+    assert result.paired is None and result.pairs("SODA_c")["v"][0][0].text > 0.3
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:

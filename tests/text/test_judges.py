@@ -10,10 +10,11 @@ import pytest
 
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
+from tests.judges import answering
+
 from fabula import text
 from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointOptions
-from fabula.llm.session import asking
 from fabula.text.judges import installed, judge, room
 from fabula.text.judges.base import hash_prompt
 from fabula.text.judges.fake import reply
@@ -78,19 +79,17 @@ def test_only_wanted_pairs_are_asked_and_each_once():
         asked.append(body["messages"][-1]["content"])
         return reply(body)
 
-    scorer = text.scorer("judge:fabula")
     blocks = [(["a man runs", "a dog"], ["a man runs"]), (["a dog"], ["a man runs", "a dog"])]
     wanted = np.array([True, True, True, False])
-    with asking(EndpointOptions(), reply=count) as session, session.count() as spent:
-        first, second = scorer.pairs_many(blocks, wanted)
+    with answering(EndpointOptions(), reply=count) as session, session.count() as spent:
+        first, second = text.scorer("judge:fabula", session).pairs_many(blocks, wanted)
     assert first.tolist() == [[1.0], [pytest.approx(0.4)]] and second.tolist() == [[pytest.approx(0.4), 0.0]]
     assert len(asked) == 2 and (spent.calls, spent.distinct, spent.spared, spent.unparsed) == (3, 2, 1, 0)
 
 
 def test_unread_judgements_are_nan_and_counted():
-    scorer = text.scorer("judge:fabula")
-    with asking(EndpointOptions(), reply=lambda body: "no idea") as session, session.count() as spent:
-        found = scorer.pairs(["a", "b"], ["c"])
+    with answering(EndpointOptions(), reply=lambda body: "no idea") as session, session.count() as spent:
+        found = text.scorer("judge:fabula", session).pairs(["a", "b"], ["c"])
     assert np.isnan(found).all() and spent.unparsed == 2
 
 
@@ -101,26 +100,28 @@ def test_model_of_the_name_goes_before_that_of_the_run(tmp_path):
         seen.append(body["model"])
         return "5"
 
-    with asking(EndpointOptions(model="of-the-run"), reply=note):
-        text.scorer("judge:fabula").pairs(["a"], ["b"])
-        text.scorer("judge:fabula@own/model").pairs(["a"], ["b"])
+    with answering(EndpointOptions(model="of-the-run"), reply=note) as session:
+        text.scorer("judge:fabula", session).pairs(["a"], ["b"])
+        text.scorer("judge:fabula@own/model", session).pairs(["a"], ["b"])
     assert seen == ["of-the-run", "own/model"]
 
 
 def test_what_was_judged_can_be_read_when_the_run_is_over_and_nothing_else():
-    with asking(EndpointOptions(), reply=reply):
-        text.scorer("judge:fabula").pairs(["a man"], ["a man"])
-    assert text.scorer("judge:fabula").pairs(["a man"], ["a man"]).tolist() == [[1.0]]
+    with answering(EndpointOptions(), reply=reply) as session:
+        text.scorer("judge:fabula", session).pairs(["a man"], ["a man"])
+    assert text.scorer("judge:fabula", session).pairs(["a man"], ["a man"]).tolist() == [[1.0]]
+    with pytest.raises(SpecError, match="is over"):
+        text.scorer("judge:fabula", session).pairs(["a man"], ["a woman"])
     with pytest.raises(SpecError, match="--judge-url"):
         text.scorer("judge:fabula").pairs(["a man"], ["a woman"])
 
 
 def test_record_that_lacks_a_judgement_is_refused(tmp_path):
     path = tmp_path / "judge.jsonl"
-    with asking(EndpointOptions(record=path), reply=reply):
-        text.scorer("judge:fabula").pairs(["a"], ["a"])
-    with asking(EndpointOptions(replay=path)), pytest.raises(InputError, match="lacks 1 of 2 judgements"):
-        text.scorer("judge:fabula").pairs(["a", "b"], ["a"])
+    with answering(EndpointOptions(record=path), reply=reply) as session:
+        text.scorer("judge:fabula", session).pairs(["a"], ["a"])
+    with answering(EndpointOptions(replay=path)) as session, pytest.raises(InputError, match="lacks 1 of 2 judgements"):
+        text.scorer("judge:fabula", session).pairs(["a", "b"], ["a"])
 
 
 # ── prompts of installed packages ───────────────────────────────────────────────────────────────────────────────────
@@ -198,8 +199,8 @@ def test_a_function_that_grows_or_fails_costs_one_line(tmp_path, inside):
     path.parent.mkdir(parents=True)
     path.write_text(f"def {plm.CAPTIONS}(gt, pred):\n    {inside}\n")
     began = time.process_time()
-    with installed.reading_from(tmp_path), pytest.raises(SpecError, match="is it the version that the protocol names"):
-        plm.ask_about("a man", "a dog")
+    with pytest.raises(SpecError, match="is it the version that the protocol names"):
+        plm.ask_about("a man", "a dog", folder=tmp_path)
     assert time.process_time() - began < 2
 
 
@@ -222,8 +223,8 @@ def test_a_clone_of_another_shape_costs_one_line(tmp_path, code):
     path = tmp_path / plm.PATH
     path.parent.mkdir(parents=True)
     path.write_text(code.replace("NAME", plm.CAPTIONS))
-    with installed.reading_from(tmp_path), pytest.raises(SpecError, match="is it the version that the protocol names"):
-        plm.ask_about("a man", "a dog")
+    with pytest.raises(SpecError, match="is it the version that the protocol names"):
+        plm.ask_about("a man", "a dog", folder=tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{caption:>3000000000}", "{other}", "{0}", "{caption.__class__}", "{caption", "}"])
@@ -269,8 +270,8 @@ def test_other_packages_offer_judges(tmp_path, monkeypatch):
     )
     (tmp_path / "judging_of_mine.py").write_text(MINE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with asking(EndpointOptions(), reply=lambda body: str(len(body["messages"]))):
-        assert text.scorer("judge:mine").pairs(["a"], ["b"]).tolist() == [[0.1]]
+    with answering(EndpointOptions(), reply=lambda body: str(len(body["messages"]))) as session:
+        assert text.scorer("judge:mine", session).pairs(["a"], ["b"]).tolist() == [[0.1]]
     with pytest.raises(SpecError, match=r"judging 1\.0: the entry point 'wrong' of fabula\.judges"):
         text.scorer("judge:wrong")
     assert judge("fabula").source == "ours"

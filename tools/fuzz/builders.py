@@ -300,15 +300,15 @@ def read_record(case: Case, folder: Path, said: Said) -> Any:
     import asyncio
 
     from fabula.llm.answer import Answer
-    from fabula.llm.record import Record, Replay
+    from fabula.llm.store import AnswerStore, StoredClient
     from fabula.text.judges.options import list_models
 
     out: list[Any] = [list_models(folder / "r.jsonl")]
     calls = answer_record(Random(0))[1]
-    with Record(folder / "r.jsonl", append=case.options["append"]) as record:
+    with AnswerStore(folder / "r.jsonl", append=case.options["append"]) as record:
         for call in calls:
             try:
-                out.append(plain(asyncio.run(Replay(record).ask(call))))
+                out.append(plain(asyncio.run(StoredClient(record).ask(call))))
             except FabulaError as error:
                 said.append(str(error))
                 out.append(type(error).__name__)

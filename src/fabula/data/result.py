@@ -82,6 +82,10 @@ class Result:
     items: tuple[Item, ...] = ()  # the same for single captions
     read: Mapping[str, Any] = field(default_factory=dict)  # metric → the items as it read them, where not as they are
     kept: Any = None  # the same for queries, images and sets of clips (evaluate/kept.py)
+    paired: Any = None  # stories as they were scored, for `pairs`
+    judge_words: Mapping[str, Mapping[tuple[str, ...], str]] = field(
+        default_factory=dict
+    )  # metric → texts that a judge was asked about (candidate, reference; or a prompt) → its answer; not in the JSON
 
     def __getitem__(self, metric: str) -> Score:
         try:
@@ -142,7 +146,7 @@ class Result:
         """
         if self.predictions is None:
             return {}
-        found: Mapping[str, Any] = self.metrics[metric].match_corpora(self.refs, self.predictions)
+        found: Mapping[str, Any] = self.metrics[metric].match_corpora(self.refs, self.predictions, self.paired)
         return found
 
     def to_dict(self) -> dict[str, Any]:

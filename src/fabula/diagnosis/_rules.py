@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
 from fabula.core.rows import Rows, Units, group_keys
-from fabula.evaluate.base import Memory, Request
-from fabula.evaluate.tasks import find_task
+from fabula.evaluate.request import Request, run_request
+from fabula.evaluate.score import Cache
 from fabula.metrics import Metric
 
 TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
@@ -43,16 +43,16 @@ class Bench:
     request: Request
     task: str
     idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
-    memory: Memory = field(default_factory=Memory)
+    cache: Cache = field(default_factory=Cache)
 
     def run(self, request: Request) -> Any:
         """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
         shared = request.protocol is None or (self.task in STORIES and not request.protocol.answers)
-        return find_task(self.task).run(replace(request, memory=self.memory if shared else None))
+        return run_request(replace(request, cache=self.cache if shared else Cache()), self.task)
 
     def prepare(self, candidates: Iterable[Metric]) -> None:
         """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
-        wanted = list({m.full(): m for m in candidates if m.rows_key not in self.memory.rows}.values())
+        wanted = list({m.full(): m for m in candidates if m.rows_key not in self.cache.rows}.values())
         try:
             if wanted:
                 self.run(replace(self.request, metrics=wanted))
@@ -72,7 +72,7 @@ class Bench:
 
     def rows(self, metric: Metric) -> Rows | None:
         self.prepare([metric])
-        return self.memory.rows.get(metric.rows_key)
+        return self.cache.rows.get(metric.rows_key)
 
     def score(self, metric: Metric, number: str) -> float | None:
         rows = self.rows(metric)

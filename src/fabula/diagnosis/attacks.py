@@ -24,7 +24,7 @@ from fabula.llm.session import Session
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.attempts import speaks_to_judge
 from fabula.text.judges.options import JudgeOptions
-from fabula.text.judges.scorer import session_of
+from fabula.text.judges.scorer import open_session
 
 FILLER = (
     " As this part of the video goes on, everything that can be seen in it takes place in the way that has been said,"
@@ -132,7 +132,7 @@ def attack_judge(
     """The judge asked about every pair as it is, with a wrong caption, and under every attack."""
     drawn = draw_pairs(pairs, options.most, how.seed)
     wrong, voice = mislead(drawn), name_voice(options.judge, "base")
-    with session_of(ask) as session, session.count() as spent:
+    with open_session(ask) as session, session.count() as spent:
         plain = hear(session, voice, drawn)
         check_read(plain)
         misled = hear(session, voice, wrong)

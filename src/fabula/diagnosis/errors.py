@@ -37,14 +37,15 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.rows import Rows
 from fabula.data.stories import Corpus, Event, Segment, Story
-from fabula.diagnosis.factors import Factors, factorisable, factors
+from fabula.diagnosis.factors import Factors, chain_rows, factorisable, fold_factors
 from fabula.diagnosis.finding import PERSON, Found, Limits, find_many, find_persons
 from fabula.diagnosis.slices import EventSlice, VideoSlice, event_slices, video_slices
 from fabula.evaluate import stories
-from fabula.evaluate.base import Readable, Request
+from fabula.evaluate.inputs import Readable
 from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import Request
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories, compare, sort_story
+from fabula.metrics.stories import Stories, sort_story
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
 from fabula.pair.strips import MANY, portions
@@ -208,7 +209,8 @@ def errors(
         kinds.append("out_of_order")
     looked = [find_all(ref, pred, chosen, limits, worded) for ref in sets]
 
-    unrepaired = score_each(chosen, sets, pred)
+    data = Stories(sets, pred)
+    unrepaired = score_each(chosen, data)
 
     def score_repaired(kind: str) -> Rows:
         each = zip(sets, looked, counted, unrepaired, strict=True)
@@ -255,7 +257,7 @@ def errors(
         repairs=tuple(sorted(repairs, key=lambda r: -r.gain)),
         videos=tuple(video_slices(sets, tables[None], chosen, how)),
         events=tuple(event_slices(sets, pred)),
-        factors=factors(single, sets, pred) if factorisable(chosen) else None,
+        factors=fold_factors(chain_rows(single, data)) if factorisable(chosen) else None,
         limits=limits,
         how=how,
         counts=counts,
@@ -263,12 +265,12 @@ def errors(
     )
 
 
-def score_each(metric: Metric, sets: Sequence[Corpus], pred: Corpus) -> list[Rows]:
+def score_each(metric: Metric, data: Stories) -> list[Rows]:
     """The rows of each reference set by itself; made together where sets do not touch each other."""
     if not (metric.of_unit and metric.param("refs") == "mean"):
-        return [metric.table(Stories([ref], pred)) for ref in sets]
-    rows, found = metric.table(compare(sets, pred)), list[Rows]()
-    for k, ref in enumerate(sets):
+        return [metric.table(Stories([ref], data.preds)) for ref in data.refs]
+    rows, found = metric.table(data), list[Rows]()
+    for k, ref in enumerate(data.refs):
         place = {rows.keys[i]: i for i in np.flatnonzero(rows.refset == k).tolist()}
         found.append(rows.take([place[v] for v in ref if v in place]).as_set(0))
     return found

@@ -35,7 +35,7 @@ from fabula.diagnosis._assignment import assignment, assignment_many
 from fabula.match.ordered import ordered, ordered_many
 from fabula.metrics import Metric
 from fabula.metrics.base import Array, Row
-from fabula.metrics.stories import Stories, StoryMetric, compare
+from fabula.metrics.stories import Stories, StoryMetric
 from fabula.metrics.stories.base import take_best
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.strips import MANY
@@ -142,17 +142,17 @@ def factorisable(metric: Metric) -> bool:
     return bool(getattr(metric, "factors", False))
 
 
-def chain_rows(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Rows:
+def chain_rows(metric: Metric, data: Stories) -> Rows:
     """n, L, W, S of every video and reference set."""
     if not factorisable(metric):
         raise SpecError(f"{metric.name} is no product of factors; SODA_c and SODA_d are")
     rules = {f: getattr(metric, f) for f in ("refs", "missing", "order", "segments", "eps")}
-    return Chain(soda=metric, **rules).table(compare(refs, preds))
+    return Chain(soda=metric, **rules).table(data)
 
 
 def factors(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Factors:
     """The four factors of a corpus's F1."""
-    return fold_factors(chain_rows(metric, refs, preds))
+    return fold_factors(chain_rows(metric, Stories(refs, preds)))
 
 
 def fold_factors(rows: Rows) -> Factors:

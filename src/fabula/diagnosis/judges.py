@@ -27,14 +27,13 @@ from fabula.core.options import Options, option
 from fabula.core.registry import close_to
 from fabula.diagnosis.voices import Beside, Change, Heard, Pair, Voice, check_read, hear, set_beside, tell_estimates
 from fabula.llm.prices import Prices
-from fabula.llm.record import Record
-from fabula.llm.session import Session, asking
+from fabula.llm.session import Session
+from fabula.llm.store import AnswerStore
 from fabula.stats.resampling import Resampling
 from fabula.text.judges import judge as find_judge
 from fabula.text.judges.fake import reply
-from fabula.text.judges.installed import reading_from
 from fabula.text.judges.options import JudgeOptions, find_model
-from fabula.text.judges.scorer import session_of
+from fabula.text.judges.scorer import open_session
 
 MOST = 200  # pairs by default
 
@@ -157,18 +156,17 @@ def plan_check(
     """Count the calls of `check_judge` without sending them."""
     drawn = draw_pairs(pairs, options.most, how.seed)
     base, prices = name_voice(options.judge, "base"), Prices.parse(price)
-    with reading_from(ask.judge_prompts):
-        session = Session(ask.endpoint(), reply=reply)
-        all_calls = [
-            call
-            for voice in (base, *list_voices(base, options)[0])
-            for call in voice.calls(session, [pair for pair in drawn if voice.changes(pair)])
-        ]
+    session = open_session(ask)
+    all_calls = [
+        call
+        for voice in (base, *list_voices(base, options)[0])
+        for call in voice.calls(session, [pair for pair in drawn if voice.changes(pair)])
+    ]
     calls = {call.key: call for call in all_calls}
     record_path = ask.judge_record
     recorded = set[str]()
     if record_path is not None and record_path.exists():
-        with Record(record_path) as record:
+        with AnswerStore(record_path) as record:
             recorded = calls.keys() & record.places.keys()
     left = [call for key, call in calls.items() if key not in recorded]
     costs = [prices.cost(c.model, c.tokens, c.longest) for c in left if prices.known(c.model)]
@@ -195,7 +193,7 @@ def check_judge(
     base = name_voice(options.judge, "base")
     voices, notes = list_voices(base, options)
     with ExitStack() as stack:
-        session = stack.enter_context(session_of(ask))
+        session = stack.enter_context(open_session(ask))
         spent = stack.enter_context(session.count())
         heard, total = list[Heard](), 1 + len(voices)
         for k, voice in enumerate([base, *voices]):
@@ -227,7 +225,7 @@ def check_judge(
     return Checked(
         options.judge,
         model,
-        base.judge.prompt,
+        base.judge.located(ask.judge_prompts).prompt,
         len(drawn),
         len(set(pairs)),
         len({pair.id for pair in drawn}),
@@ -245,10 +243,10 @@ def hear_record(path: Path, base: Voice, pairs: Sequence[Pair]) -> Heard:
     """The same judge as another record has it, by its own model where it has one alone."""
     ask = JudgeOptions(judge_replay=path, judge_model=base.model)
     voice = replace(base, name=path.name, kind="record")
-    with asking(ask.endpoint(), reply=reply) as session:
+    with Session(ask.endpoint(), reply=reply) as session:
         found = hear(session, voice, pairs)
         if found.missing < len(pairs):
             return found
     model = find_model(path)
-    with asking(replace(ask, judge_model=model).endpoint(), reply=reply) as session:
+    with Session(replace(ask, judge_model=model).endpoint(), reply=reply) as session:
         return hear(session, replace(voice, name=f"{path.name} ({model})", model=model), pairs)

@@ -8,8 +8,9 @@ from fabula.core.notes import Notes
 from fabula.data.stories import Corpus, Item
 from fabula.diagnosis.voices import Pair
 from fabula.evaluate import stories
-from fabula.evaluate.base import Readable, Request
+from fabula.evaluate.inputs import Readable
 from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import Request
 from fabula.io.captions import is_items, read_items
 from fabula.pair.tiou import tiou
 

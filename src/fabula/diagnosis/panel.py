@@ -22,10 +22,12 @@ from fabula.diagnosis.pairs import read_pairs
 from fabula.diagnosis.protocols import applies, every_protocol
 from fabula.diagnosis.voices import UNITS, Heard, Pair, Voice, hear
 from fabula.evaluate import stories
-from fabula.evaluate.base import Memory, Readable, Request
+from fabula.evaluate.inputs import Readable
 from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import Request, run_request
+from fabula.evaluate.score import Cache
 from fabula.evaluate.tasks import find_task
-from fabula.llm.session import asking, current
+from fabula.llm.session import Session
 from fabula.stats.bootstrap import Interval, bootstrap
 from fabula.stats.choose import choose_difference
 from fabula.stats.resampling import Resampling
@@ -159,8 +161,9 @@ def panel(
     """Every judge of every record, and every protocol that asks one, as far as the records hold what they need."""
     options, notes = options or ScoreOptions(), Notes()
     if task is None:
-        task = "dense" if stories.read_corpus(predictions, notes, options.format).captioned else "procedure"
-    request = Request(predictions=predictions, refs=refs, options=options, progress=progress, memory=Memory())
+        read = stories.read_side(predictions, notes, options.format, "predictions")
+        task = "dense" if read.captioned else "procedure"
+    request = Request(predictions=predictions, refs=refs, options=options, progress=progress)
     pairs, remarks = read_pairs(predictions, refs, options) if find_task(task).name in METRIC else ([], [])
     distinct = tuple(dict.fromkeys(pairs))
     seats: list[Seat] = []
@@ -180,14 +183,15 @@ def hold_seats(
 ) -> Iterator[Seat]:
     """The seats that one model of one record takes."""
     endpoint = JudgeOptions(judge_replay=record, judge_model=model).endpoint()
-    with asking(endpoint) as session:
+    with Session(endpoint) as session:
+        request = replace(request, judge=session)
         for judge in every_judge(notes) if pairs else ():
             heard = hear(session, Voice(judge.name, "judge", judge, model), pairs)
             if heard.missing < len(pairs):
                 yield score_judge(request, task, judge, Seat("", record, model, judge.name, judge.prompt, None), heard)
         for protocol in every_protocol(notes):
             if applies(protocol, task) and any(metric.uses_llm for metric in protocol.metrics):
-                seat = score_protocol(request, task, protocol, record, model)
+                seat = score_protocol(request, session, task, protocol, record, model)
                 if seat is not None:
                     yield seat
 
@@ -208,19 +212,21 @@ def score_judge(request: Request, task: str, judge: Judge, seat: Seat, heard: He
     name = f"judge:{judge.name}@{seat.model} ({seat.record.name})"
     metric = metrics.metric(METRIC[task]).with_params({"text": f"judge:{judge.name}@{seat.model}"})
     try:
-        result = find_task(task).run(replace(request, metrics=[metric], memory=None))
+        result = run_request(replace(request, metrics=[metric], cache=Cache()), task)
     except FabulaError as error:
         return replace(seat, name=name, refused=str(error), heard=heard)
     return replace(seat, name=name, result=result, heard=heard)
 
 
-def score_protocol(request: Request, task: str, protocol: Protocol, record: Path, model: str) -> Seat | None:
+def score_protocol(
+    request: Request, session: Session, task: str, protocol: Protocol, record: Path, model: str
+) -> Seat | None:
     """None where the record holds nothing of it."""
     asking_ones = [metric for metric in protocol.metrics if metric.uses_llm]
-    own = replace(request, protocol=protocol, metrics=asking_ones, memory=None)
+    own = replace(request, protocol=protocol, metrics=asking_ones, cache=Cache())
     seat = Seat(f"{protocol.name}@{model} ({record.name})", record, model, protocol.name, "", None)
-    with current().count() as spent:
+    with session.count() as spent:
         try:
-            return replace(seat, result=find_task(task).run(own))
+            return replace(seat, result=run_request(own, task))
         except FabulaError as error:
             return replace(seat, refused=str(error)) if spent.texts else None

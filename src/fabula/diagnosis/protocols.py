@@ -19,9 +19,12 @@ from fabula.diagnosis._idle import Facts
 from fabula.diagnosis._rules import STORIES, Apart, Bench, Rule, apart, find_acting, find_preparing, has_moved
 from fabula.diagnosis.readings import Readings, gather_readings
 from fabula.evaluate import stories
-from fabula.evaluate.base import PLURAL, Readable, Request
+from fabula.evaluate.inputs import Readable
 from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import PLURAL
 from fabula.evaluate.tasks import find_task, task_names
+from fabula.llm.session import Session
 from fabula.metrics import Metric
 
 __all__ = ["Apart", "Column", "Compared", "Overview", "Reason", "Rule", "has_moved", "overview", "title_number"]
@@ -146,6 +149,7 @@ def overview(
     task: str | None = None,
     progress: Progress = silent,
     options: ScoreOptions | None = None,
+    judge: Session | None = None,
 ) -> Overview:
     """Score under the default and every protocol that applies (or those named); equal settings once.
 
@@ -157,7 +161,7 @@ def overview(
     options = options or ScoreOptions()
     options.check_task(find_task(task).name if task else "dense", task_names)
     options = replace(options, repair=options.repair or ("keep",))
-    request = Request(predictions=predictions, refs=refs, options=options, progress=progress)
+    request = Request(predictions=predictions, refs=refs, options=options, progress=progress, judge=judge)
     if task is None or find_task(task).name in STORIES:
         pred = stories.read_side(predictions, notes, options.format, "predictions")
         read = [stories.read_side(r, notes, options.refs_format, "references") for r in refs]

@@ -29,7 +29,7 @@ from fabula.core.rows import Rows
 from fabula.data.questions import Response, letter
 from fabula.diagnosis.stress import Cell, Stress, tell_cells
 from fabula.llm.options import EndpointOptions
-from fabula.llm.session import asking
+from fabula.llm.session import Session
 from fabula.metrics.questions import QuestionMetric, Responses
 from fabula.stats.choose import choose_percentile
 from fabula.stats.resampling import Resampling
@@ -127,8 +127,8 @@ def stress_answers(
 
 
 def score(metric: QuestionMetric, responses: Sequence[Response], twice: bool = False) -> Rows:
-    with asking(EndpointOptions(url="fake:", model="fake"), reply=repeat if twice else reply):
-        return metric.table(Responses(responses))
+    with Session(EndpointOptions(url="fake:", model="fake"), reply=repeat if twice else reply) as session:
+        return metric.with_judge(session).table(Responses(responses))
 
 
 def spoil(

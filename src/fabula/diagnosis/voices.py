@@ -63,7 +63,8 @@ class Voice:
     def calls(self, session: Session, pairs: Sequence[Pair]) -> list[Call]:
         model = self.model or session.options.model
         shown = [self.change(pair.prediction, pair.reference) for pair in pairs]
-        by_texts = {texts: self.judge.call(model, *texts, again=self.again) for texts in dict.fromkeys(shown)}
+        judge = self.judge.located(session.prompts)
+        by_texts = {texts: judge.call(model, *texts, again=self.again) for texts in dict.fromkeys(shown)}
         return [by_texts[texts] for texts in shown]
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from operator import methodcaller
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
 from fabula.core.patterns import lazy
-from fabula.core.rows import Rows
-from fabula.data.result import Result
 from fabula.data.stories import Item
-from fabula.evaluate.base import Request, Tally, measure
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Comparison
 from fabula.io.captions import read_items
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
@@ -19,7 +18,7 @@ from fabula.metrics.captions import Items
 BREAK = lazy(r"[\r\v\f\u2028\u2029]")  # what Stanford's tokeniser takes for the end of a line, besides \n
 
 
-def run(request: Request) -> Result:
+def compare(request: Request, task: str | None = None) -> tuple[Comparison, list[Metric]]:
     predictions, refs = request.paths("captions")
     items, notes = read_items(predictions, refs)
     if not items:
@@ -30,12 +29,14 @@ def run(request: Request) -> Result:
     chosen, data = request.readable("captions", "captions"), Items(items)
     if request.protocol and any(metric.param("tok") == "ptb" for metric in chosen):
         note_breaks(items, notes)
-
-    def rows_of(metric: Metric) -> Rows:
-        return metric.table(data, request.progress)
-
-    tally = Tally({"missing": missing}, counts, notes)
-    return replace(measure(request, "captions", chosen, rows_of, tally), items=tuple(items))
+    return Comparison(
+        task="captions",
+        rows_of=methodcaller("table", data, request.progress),
+        counts=counts,
+        notes=notes,
+        facts={"missing": missing},
+        evidence=lambda metrics: {"items": tuple(items)},
+    ), chosen
 
 
 def note_breaks(items: Sequence[Item], notes: Notes) -> None:

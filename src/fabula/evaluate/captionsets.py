@@ -9,7 +9,7 @@ from pathlib import Path
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
 from fabula.data.identity import Clip, ClipSet
-from fabula.evaluate.base import Request
+from fabula.evaluate.request import Request
 from fabula.io import identity
 from fabula.io.identity import fillin
 from fabula.io.identity.captionsets import Sets, SetText

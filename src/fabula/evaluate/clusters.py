@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.data.result import Result
 from fabula.data.stories import Corpus
-from fabula.evaluate.base import Readable
+from fabula.evaluate.inputs import Readable
 
 
 def cluster_results(
-    results: Mapping[str, Result], by: Any, predictions: Sequence[Readable], refs: Sequence[Readable]
+    results: Mapping[str, Result], by: object, predictions: Sequence[Readable], refs: Sequence[Readable]
 ) -> tuple[dict[str, Result], int]:
     """The results with rows that are drawn by group; and how many groups there are."""
     from fabula.io.groups import find_groups
@@ -38,6 +37,6 @@ def cluster_results(
     return found, n
 
 
-def name(by: Any) -> str:
+def name(by: object) -> str:
     """What a signature calls it."""
     return "given" if isinstance(by, Mapping) else str(by)

@@ -12,11 +12,11 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.identity import ClipSet
-from fabula.data.result import Result
 from fabula.data.stories import Item
-from fabula.evaluate.base import Request, Tally, measure
 from fabula.evaluate.captionsets import Gathered, gather
 from fabula.evaluate.kept import Filled
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Comparison
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.metrics.identity import ClipSets
@@ -27,13 +27,13 @@ from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
 DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences
 
 
-def run(request: Request) -> Result:
+def compare(request: Request, task: str | None = None) -> tuple[Comparison, list[Metric]]:
     notes = Notes()
-    return score_gathered(request, gather(request, notes), notes)
+    return compare_sets(request, gather(request, notes), notes)
 
 
-def score_gathered(request: Request, found: Gathered, notes: Notes) -> Result:
-    """The scores of sets that are read and joined; training calls it with sets in memory."""
+def compare_sets(request: Request, found: Gathered, notes: Notes) -> tuple[Comparison, list[Metric]]:
+    """Sets that are read and joined; training calls it with sets in memory."""
     scored = [s for s in found.sets if s.blanks >= 2]
     captioned = [s for s in found.sets if s.reference is not None]
     said = any(s.candidate is not None or not s.clips for s in captioned)  # no prediction at all is an empty one
@@ -69,10 +69,13 @@ def score_gathered(request: Request, found: Gathered, notes: Notes) -> Result:
         written = {} if people is None else {"people": people.replace("|", "%7C")}
         return {"missing": sum(s.candidate is None for s in captioned), "renamed": boundary, **written}
 
-    result = measure(request, "identity", chosen, rows_of, Tally(facts, counts, notes))
-    read = {name: renamed for name, m in result.metrics.items() if m.reads == "captions" and not renames_itself(m)}
-    kept = Filled({s.id: s for s in scored})
-    return replace(result, items=tuple(raw) if said else (), read=read, kept=kept)
+    def evidence(named: Mapping[str, Metric]) -> dict[str, object]:
+        read = {name: renamed for name, m in named.items() if m.reads == "captions" and not renames_itself(m)}
+        return {"items": tuple(raw) if said else (), "read": read, "kept": Filled({s.id: s for s in scored})}
+
+    return Comparison(
+        task="identity", rows_of=rows_of, counts=counts, notes=notes, facts=facts, evidence=evidence
+    ), chosen
 
 
 def renames_itself(metric: Metric) -> bool:

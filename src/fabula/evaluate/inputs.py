@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fabula.data.stories import Corpus
-from fabula.evaluate.base import Readable
 from fabula.evaluate.options import ScoreOptions
 
+Readable = str | Path | Corpus
 
-def take(value: Any, name: str, options: ScoreOptions, role: str = "predictions") -> Readable:
+
+def take(value: object, name: str, options: ScoreOptions, role: str = "predictions") -> Readable:
     """One input: a path, a corpus, or the copy of what was given."""
     if isinstance(value, str | Path | Corpus):
         return value
@@ -36,7 +36,7 @@ def find_task(options: ScoreOptions) -> str | None:
     return options.task
 
 
-def take_refs(refs: Any, options: ScoreOptions) -> list[Readable]:
+def take_refs(refs: object, options: ScoreOptions) -> list[Readable]:
     """One reference set, or several."""
     if isinstance(refs, str | Path | Corpus):
         return [refs]
@@ -48,13 +48,13 @@ def take_refs(refs: Any, options: ScoreOptions) -> list[Readable]:
     return [take(ref, name, options, "references") for ref, name in zip(several, names, strict=True)]
 
 
-def is_lines(refs: Any) -> bool:
+def is_lines(refs: object) -> bool:
     """Dicts alone: of questions those are lines, whatever they call their ids."""
     return isinstance(refs, list | tuple) and bool(refs) and all(isinstance(line, Mapping) for line in refs)
 
 
 def take_both(
-    predictions: Any, refs: Any, options: ScoreOptions, name: str = "predictions"
+    predictions: object, refs: object, options: ScoreOptions, name: str = "predictions"
 ) -> tuple[Readable, list[Readable]]:
     """Predictions and references; captions in plain lists, or by id, are met here."""
     if not isinstance(predictions, str | Path | Corpus):
@@ -70,7 +70,7 @@ def take_both(
     return take(predictions, name, options), take_refs(refs, options)
 
 
-def is_captions(predictions: Any, refs: Any) -> bool:
+def is_captions(predictions: object, refs: object) -> bool:
     """{id: text} against {id: text or [text, …]}."""
     if not (isinstance(predictions, Mapping) and isinstance(refs, Mapping) and predictions and refs):
         return False
@@ -81,7 +81,7 @@ def is_captions(predictions: Any, refs: Any) -> bool:
     )
 
 
-def list_captions(refs: Mapping[Any, Any]) -> list[dict[str, Any]]:
+def list_captions(refs: Mapping[object, str | Sequence[str]]) -> list[dict[str, object]]:
     """As COCO has them."""
     return [
         {"image_id": id, "caption": text}
@@ -90,7 +90,7 @@ def list_captions(refs: Mapping[Any, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def take_systems(systems: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+def take_systems(systems: Mapping[str, object] | Sequence[object]) -> dict[str, object]:
     """Systems by name: the mapping's, or those of their files; by their paths where two files share a name."""
     from fabula.core.errors import SpecError
 
@@ -108,7 +108,7 @@ def take_systems(systems: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     return dict(zip(stems, several, strict=True))
 
 
-def name_system(system: Any, i: int) -> str:
+def name_system(system: object, i: int) -> str:
     if isinstance(system, str | Path):
         return Path(system).stem
     return (system.name if isinstance(system, Corpus) else "") or f"system {i + 1}"
@@ -116,7 +116,7 @@ def name_system(system: Any, i: int) -> str:
 
 def take_sets(options: ScoreOptions) -> ScoreOptions:
     """The file of sets that identity wants may be given as lists, too."""
-    sets: Any = options.sets
+    sets: object = options.sets
     if sets is None or isinstance(sets, str | Path):
         return options
     from fabula.io.given import hold_sets

@@ -11,12 +11,12 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.rows import Rows
 from fabula.data.moments import Id, Query, Rankings, VideoNumbers
-from fabula.data.result import Result
 from fabula.documents.files import pause_collector
-from fabula.evaluate.base import Request, Tally, measure, with_parts
 from fabula.evaluate.kept import Answers
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.rankings import Reading, Scored, moment_rows
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Comparison, Parts
 from fabula.io import moments as files
 from fabula.metrics import Metric
 from fabula.metrics.moments import MomentMetric
@@ -24,7 +24,7 @@ from fabula.metrics.moments import MomentMetric
 TYPES = ("v", "t", "vt")  # TVR: the video, the subtitles or both tell where it is
 
 
-def run(request: Request, task: str) -> Result:
+def compare(request: Request, task: str) -> tuple[Comparison, list[Metric]]:
     predictions, refs = request.paths(task)
     request.need_refs()
     notes, options = Notes(), request.options
@@ -45,10 +45,6 @@ def run(request: Request, task: str) -> Result:
     absent |= scored.absent
     present = keep_usable(request, chosen, absent, notes)
     note_missing(scored, len(queries), predictions, notes)
-
-    def rows_of(metric: Metric) -> Rows:
-        return scored.rows[cast("MomentMetric", metric)]
-
     counts = {
         "queries": len(queries),
         "missing": scored.missing,
@@ -58,10 +54,16 @@ def run(request: Request, task: str) -> Result:
         "references": sum(len(q.windows) for q in queries.values()),
         "predictions": scored.answers,
     }
-    tally = Tally({"missing": scored.missing, "empty": scored.empty, **clock}, counts, notes)
-    result = replace(measure(request, task, present, rows_of, tally), kept=kept)
     types = {id: q.type for id, q in queries.items() if q.type is not None}
-    return with_types(result, types) if types else result
+    return Comparison(
+        task=task,
+        rows_of=lambda metric: scored.rows[cast("MomentMetric", metric)],
+        counts=counts,
+        notes=notes,
+        facts={"missing": scored.missing, "empty": scored.empty, **clock},
+        parts=Parts("queries", lambda rows: group_types(rows, types)) if types else None,
+        evidence=lambda metrics: {"kept": kept},
+    ), [*present]
 
 
 def in_seconds(
@@ -102,17 +104,13 @@ def in_seconds(
     return walk(), {"times": f"frame/{fps:g}" if fps is not None else f"frame*duration/{frames}"}
 
 
-def with_types(result: Result, types: Mapping[Id, str]) -> Result:
-    """The result with each score by type of query as well, as TVR's evaluator gives it: v, t, vt, then any other."""
-
-    def places_of(rows: Rows) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {type: [] for type in TYPES}
-        for i, key in enumerate(rows.keys):
-            if key in types:
-                places.setdefault(types[key], []).append(i)
-        return places
-
-    return with_parts(result, "queries", places_of)
+def group_types(rows: Rows, types: Mapping[Id, str]) -> dict[str, list[int]]:
+    """Which rows each type of query has, in the order of TVR's evaluator: v, t, vt, then any other."""
+    places: dict[str, list[int]] = {type: [] for type in TYPES}
+    for i, key in enumerate(rows.keys):
+        if key in types:
+            places.setdefault(types[key], []).append(i)
+    return places
 
 
 def keep_usable(

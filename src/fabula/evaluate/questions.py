@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -12,9 +11,9 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.questions import Response
-from fabula.data.result import Result
 from fabula.data.stories import Item
-from fabula.evaluate.base import Request, Tally, measure, with_parts
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Comparison, Parts
 from fabula.io import questions as files
 from fabula.metrics import Metric
 from fabula.metrics.questions import QuestionMetric, Responses
@@ -28,7 +27,7 @@ BUCKETS = {  # where one begins that the next one ends
 NEEDED = {"gold": "a right option", "asked": "questions with their answers", "references": "a reference text"}
 
 
-def run(request: Request) -> Result:
+def compare(request: Request, task: str | None = None) -> tuple[Comparison, list[Metric]]:
     predictions, refs = request.paths("questions")
     notes = Notes()
     responses = gather(request, predictions, refs, notes)
@@ -51,8 +50,21 @@ def run(request: Request) -> Result:
         "unparsed": 0,
         "empty": sum(r.answer is not None and not r.answer.strip() for r in responses),
     }
-    result = measure(request, "questions", chosen, rows_of, Tally({"missing": missing}, counts, notes))
-    return replace(with_kinds(result, responses), items=tuple(map(list_item, responses)))
+    parts = list_parts(responses)
+
+    def places_of(rows: Rows) -> dict[str, list[int]]:
+        where = {key: i for i, key in enumerate(rows.keys)}
+        return {part: [where[id] for id in ids if id in where] for part, ids in parts.items()}
+
+    return Comparison(
+        task="questions",
+        rows_of=rows_of,
+        counts=counts,
+        notes=notes,
+        facts={"missing": missing},
+        parts=Parts("items", places_of, pool_items) if parts else None,
+        evidence=lambda metrics: {"items": tuple(map(list_item, responses))},
+    ), [*chosen]
 
 
 def gather(request: Request, predictions: Path, refs: Sequence[Path], notes: Notes) -> list[Response]:
@@ -89,19 +101,6 @@ def note_failed(table: Rows, metric: Metric, notes: Notes) -> None:
     for key, counts in table.by_key("counts").items() if "counts" in table.columns else ():
         if not counts:
             notes.add(f"{metric.title}: {{n}} items are left out of the mean, as its rules have it", name_id(key))
-
-
-def with_kinds(result: Result, responses: Sequence[Response]) -> Result:
-    """The result with each score by kind as well, in the order of the file, and by what else items are sorted by."""
-    parts = list_parts(responses)
-    if not parts:
-        return result
-
-    def places_of(rows: Rows) -> dict[str, list[int]]:
-        where = {key: i for i, key in enumerate(rows.keys)}
-        return {part: [where[id] for id in ids if id in where] for part, ids in parts.items()}
-
-    return with_parts(result, "items", places_of, pool_items)
 
 
 def pool_items(metric: Metric) -> Metric:

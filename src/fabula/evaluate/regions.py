@@ -11,15 +11,15 @@ from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.regions import Picture
-from fabula.data.result import Result
-from fabula.evaluate.base import Request, Tally, measure
 from fabula.evaluate.kept import Described
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Comparison
 from fabula.io import regions as files
 from fabula.metrics import Metric
 from fabula.metrics.regions import Pictures, RegionMetric
 
 
-def run(request: Request) -> Result:
+def compare(request: Request, task: str | None = None) -> tuple[Comparison, list[Metric]]:
     predictions, refs = request.paths("regions")
     request.need_refs()
     chosen = request.readable("regions", "regions")
@@ -37,10 +37,6 @@ def run(request: Request) -> Result:
             tables[metric.rows_key] = metric.table(data, request.progress)
     known.note_missing(predictions)
     note_ties(chosen, tables, notes)
-
-    def rows_of(metric: Metric) -> Rows:
-        return tables[metric.rows_key]
-
     missing = len(pictures) - known.images
     counts = {
         "images": len(pictures),
@@ -51,7 +47,14 @@ def run(request: Request) -> Result:
         "predictions": known.boxes,
     }
     facts = {"boxes": known.files.form, "refs_boxes": form, "missing": missing}
-    return replace(measure(request, "regions", chosen, rows_of, Tally(facts, counts, notes)), kept=kept)
+    return Comparison(
+        task="regions",
+        rows_of=lambda metric: tables[metric.rows_key],
+        counts=counts,
+        notes=notes,
+        facts=facts,
+        evidence=lambda metrics: {"kept": kept},
+    ), chosen
 
 
 def note_ties(chosen: Sequence[Metric], tables: Mapping[object, Rows], notes: Notes) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabula import metrics as metric_room
 from fabula.core import spec
@@ -12,26 +15,86 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.data.result import Result
 from fabula.data.stories import Corpus
-from fabula.evaluate import stories
-from fabula.evaluate.base import Readable, Request
-from fabula.evaluate.inputs import take_both, take_sets
+from fabula.evaluate.inputs import Readable, take_both, take_sets
 from fabula.evaluate.options import ScoreOptions
-from fabula.evaluate.tasks import STORIES, find_task, task_names
+from fabula.evaluate.score import Cache, Comparison
+from fabula.evaluate.score import score as score_comparison
+from fabula.evaluate.tasks import QUERIES, STORIES, find_task, task_names
 from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
 
 if TYPE_CHECKING:
     from fabula.benchmarks import Protocol
     from fabula.jobs.runner import Runner
+    from fabula.llm.session import Session
     from fabula.stats.resampling import Resampling
+
+MODULES = {**dict.fromkeys(STORIES, "stories"), **dict.fromkeys(QUERIES, "queries")}  # others: called as the task is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a user asked `score` for."""
+
+    predictions: Readable
+    refs: Sequence[Readable] = ()
+    options: ScoreOptions = field(default_factory=ScoreOptions)
+    protocol: Protocol | None = None
+    metrics: Sequence[Metric] | None = None  # None: the protocol's, or all of the task
+    progress: Progress = silent
+    runner: Runner | None = None  # where shards are scored; None: here
+    judge: Session | None = None  # whom metrics ask that ask a model
+    cache: Cache = field(default_factory=Cache)  # shared with other requests about these files, with the same options
+
+    def chosen(self, task: str) -> list[Metric]:
+        """The metrics to compute, bound to the judge; with `tok` and `spice`, as these say."""
+        some = metric_room.default(task) if self.metrics is None else self.metrics
+        some, tok = metric_room.set_parser(some, self.options.spice), self.options.tok
+        if tok is not None:
+            for m in some if self.protocol else ():
+                if self.protocol and m.param("tok", tok) != tok:
+                    rule = f"the protocol {self.protocol.name} has tok={m.param('tok')} for {m.title}"
+                    raise SpecError(f"{rule}, and --tok {tok} contradicts it; leave one of the two out")
+            some = [m.with_params({"tok": tok}) if "tok" in m.defaults() else m for m in some]
+        return some if self.judge is None else [m.with_judge(self.judge) for m in some]
+
+    def readable(self, task: str, *kinds: str) -> list[Metric]:
+        """The same, if each compares what this task has."""
+        chosen = self.chosen(task)
+        for metric in chosen:
+            if metric.reads not in kinds:
+                tasks = " and ".join(metric.tasks)
+                raise SpecError(f"{metric.name} is not a metric of the task {task}; it is for {tasks}")
+        return chosen
+
+    @property
+    def means_all(self) -> bool:
+        """True where nobody chose metrics: those that the files do not allow are then left out, and named."""
+        return self.metrics is None or (self.protocol is not None and list(self.metrics) == list(self.protocol.metrics))
+
+    @property
+    def judges_segments(self) -> bool:
+        return self.protocol is None or self.protocol.judges_segments
+
+    def paths(self, task: str) -> tuple[Path, list[Path]]:
+        """The files of a task that reads files only."""
+        everything = [self.predictions, *self.refs]
+        if any(isinstance(r, Corpus) for r in everything):
+            raise SpecError(f"the task {task} reads files, not story corpora")
+        first, *rest = (r if isinstance(r, Path) else Path(str(r)) for r in everything)
+        return first, rest
+
+    def need_refs(self) -> None:
+        if not self.refs:
+            raise SpecError("no references; name at least one reference file: --refs FILE, in Python refs=")
 
 
 def score(
-    predictions: Any,
-    refs: Any,
+    predictions: object,
+    refs: object,
     options: ScoreOptions,
     *,
     ci: bool | Resampling = False,
-    cluster: Any = None,
+    cluster: object = None,
     progress: Progress = silent,
 ) -> Result:
     """Predictions against references, both files or objects; `ci` adds intervals, over groups with `cluster`."""
@@ -54,25 +117,51 @@ def score(
     return with_intervals(clustered[""], how, f"|clusters:{name(cluster)}:{n}", n)
 
 
-def run_request(request: Request) -> Result:
-    """The task that was named, that all agree on, or that the files are known to be for."""
-    agreed = agree_task(request)
+def run_request(request: Request, task: str | None = None) -> Result:
+    """The request's task compared and scored: the one named, that all agree on, or that the files are known to be for.
+
+    With `task`, what was asked for is not checked against it again.
+    """
+    options = request.options
+    agreed = task or agree_task(request)
     if agreed is None:
-        found = infer_task(request.predictions, request.refs, request.options.format)
+        found = infer_task(request.predictions, request.refs, options.format)
         agreed = found if all(found in m.tasks for m in request.metrics or ()) else None
-    check_request(request, agreed)
-    result = find_task(agreed).run(request) if agreed else stories.run(request, None)
-    check_parser(result.metrics.values(), request.options.spice)
-    check_judged(result.metrics.values(), request.options)
+    if task is None:
+        check_request(request, agreed)
+    passed = request.judge if request.judge and not request.judge.closed else None
+    with nullcontext(passed) if passed or not options.names_judge else open_judge(request) as judge:
+        comparison, chosen = compare(replace(request, judge=judge), agreed)
+        comparison.strict, comparison.judge_failed = options.strict, options.judge_failed
+        comparison.protocol = request.protocol.name if request.protocol else "default"
+        comparison.optional = request.means_all
+        with comparison.opened:
+            result = score_comparison(comparison, chosen, cache=request.cache)
+    if task is None:
+        check_parser(result.metrics.values(), options.spice)
+        check_judged(result.metrics.values(), options)
     return result
 
 
-def check_judged(some: Iterable[Metric], options: ScoreOptions) -> None:
-    """Refuse flags of a judge that nobody asks."""
-    if options.judge_flags:
-        from fabula.evaluate.judged import check_heeded
+def open_judge(request: Request) -> Session:
+    from fabula.text.judges.scorer import open_session
 
-        check_heeded(some, options)
+    return open_session(request.options, request.progress)
+
+
+def compare(request: Request, task: str | None) -> tuple[Comparison, list[Metric]]:
+    """Both sides of a request, and the metrics that can score them; only the module of the task is imported."""
+    module = importlib.import_module(f"fabula.evaluate.{MODULES.get(task or 'dense', task)}")
+    found: tuple[Comparison, list[Metric]] = module.compare(request, task)
+    return found
+
+
+def check_judged(some: Iterable[Metric], options: ScoreOptions) -> None:
+    """Refuse flags of a judge that no metric asks."""
+    flags = [o.flag for o in options.given() if o.name.startswith("judge_")]
+    if flags and not any(metric.uses_llm for metric in some):
+        named = ", ".join(flags)
+        raise SpecError(f'no metric here asks a judge, and {named} would not be heeded; -m "SODA_c(text=judge:fabula)"')
 
 
 def infer_task(predictions: Readable, refs: Sequence[Readable], format: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Stories scored shard by shard: the numbers, counts and warnings of `stories.run`, in bounded memory, resumable.
+"""Stories scored shard by shard: the numbers, counts and warnings of a run in memory, in bounded memory, resumable.
 
 Fabula's own lines, as JSON or Parquet, are read piece by piece; other files and corpora are read whole and cut up too.
 """
@@ -6,9 +6,9 @@ Fabula's own lines, as JSON or Parquet, are read piece by piece; other files and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,17 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.rows import Rows
 from fabula.data.ids import describe_match
-from fabula.data.result import Result
 from fabula.data.segments import check_references
 from fabula.data.stories import Corpus
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, find_parts, name_unit, temporary_folder
 from fabula.evaluate import shards
-from fabula.evaluate.base import Readable, Request, Tally, measure
+from fabula.evaluate.inputs import Readable
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Comparison
 from fabula.evaluate.shards import Surveyed
 from fabula.evaluate.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, pack_record
-from fabula.evaluate.spoken import listen
-from fabula.evaluate.stories import EMPTY, MISSING, UNKNOWN, choose, no_events, none_in_common
+from fabula.evaluate.stories import EMPTY, MISSING, UNKNOWN, choose, choose_reader, no_events, none_in_common
 from fabula.io.given import Given
 from fabula.io.pieces import Piece
 from fabula.io.stories.fabula_jsonl import refuse_twin
@@ -36,18 +36,41 @@ from fabula.jobs.runner import Runner, runner_for
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
 
+WORK = "fabula-work"  # a work folder that nobody named
 
-def run(request: Request, task: str | None) -> Result:
-    """As `stories.run`. Without a work folder, one is made and taken away again."""
+
+def compare(request: Request, task: str | None) -> tuple[Comparison, list[Metric]]:
+    """A plan: the inputs are cut into shards and counted here, rows are made a shard at a time.
+
+    Without a work folder, one is made, and removed when the plan is scored.
+    """
     request.need_refs()
-    work, resume = request.options.work, request.options.resume
-    if resume and work is None:
+    options = request.options
+    if options.resume and options.work is None:
         raise SpecError("--resume goes on with the run of a work folder; name it with --work")
-    folder: AbstractContextManager[Path] = (
-        temporary_folder("fabula-work") if work is None else nullcontext(check_path(work).absolute())
-    )
-    with folder as path:
-        return run_in(path, request, task)
+    with ExitStack() as stack:
+        path = check_path(options.work).absolute() if options.work else stack.enter_context(temporary_folder(WORK))
+        inputs, format = list_inputs(request)
+        if request.judges_segments:
+            check_references(Corpus({}), Notes(), options.repair)  # a wrong name of a repair is said before the reading
+        size = sum(i.size for i in inputs)
+        wanted = {"shards": shards.shards_for(size)}
+        folder, plan = begin(path, fingerprint(inputs, request, format), wanted, options.resume)
+        runner = request.runner or runner_for(size)
+        stack.enter_context(nullcontext() if options.resume else taken_away_if_refused(folder))
+        stack.enter_context(runner.ready())
+        comparison, chosen = compare_shards(Run(folder, plan["shards"], inputs, runner, request), task)
+        comparison.opened = stack.pop_all()
+    return comparison, chosen
+
+
+def list_inputs(request: Request) -> tuple[list[Input], str | None]:
+    """The reference sets, then the predictions; and the format of these."""
+    options = request.options
+    far = request.runner is not None  # other machines do not see what lies in a temporary folder of this one
+    inputs = [Input.of(r, k, options.refs_format, far) for k, r in enumerate(request.refs)]
+    predictions, format = choose_reader(request)
+    return [*inputs, Input.of(predictions, PREDICTIONS, format, far)], format
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,56 +80,46 @@ class Run:
     folder: Folder
     shards: int
     inputs: list[Input]
-    rules: Rules
     runner: Runner
     request: Request
 
 
-def run_in(path: Path, request: Request, task: str | None) -> Result:
-    options = request.options
-    far = request.runner is not None  # other machines do not see what lies in a temporary folder of this one
-    inputs = [Input.of(r, k, options.refs_format, far) for k, r in enumerate(request.refs)]
-    predictions, format = listen(request)
-    inputs.append(Input.of(predictions, PREDICTIONS, format, far))
-    judged = request.protocol is None or request.protocol.judges_segments
-    rules = Rules(options.strict, options.repair, judged)
-    if judged:
-        check_references(Corpus({}), Notes(), options.repair)  # a wrong name of a repair is said before the reading
-    size = sum(i.size for i in inputs)
-    wanted = {"shards": shards.shards_for(size)}
-    folder, plan = begin(path, fingerprint(inputs, request, judged), wanted, options.resume)
-    runner = request.runner or runner_for(size)
-    with nullcontext() if options.resume else taken_away_if_refused(folder), runner.ready():
-        return run_on(Run(folder, plan["shards"], inputs, rules, runner, request), task)
-
-
-def run_on(run: Run, task: str | None) -> Result:
+def compare_shards(run: Run, task: str | None) -> tuple[Comparison, list[Metric]]:
     """On a runner that is ready."""
     folder, n, request, runner = run.folder, run.shards, run.request, run.runner
-    pieces = enumerate_pieces(run.inputs)
-    cuts = [Cut(folder, i, given.set, given.name, piece, n, run.rules) for i, (given, piece) in pieces]
+    rules = Rules(request.options.strict, request.options.repair, request.judges_segments)
+    pieces = [(source, piece) for source in run.inputs for piece in source.pieces]
+    cuts = [Cut(folder, i, source.set, source.name, piece, n, rules) for i, (source, piece) in enumerate(pieces)]
     folder.put(gather_facts(run.inputs, cuts, shards.split_all(cuts, runner, request.progress)), shards.FACTS)
     facts = folder.get(shards.FACTS)
     notes = Notes(**facts["notes"])
     task = task or ("dense" if facts["captioned"] else "procedure")
     sets = len(run.inputs) - 1
     chosen = choose(request, task, sets)
-    parts: list[Any] = [m for m in chosen if not (m.whole or m.uses_llm)]  # a judge is asked from here alone
-    counts = judge(shards.survey_all(folder, n, parts, runner, request.progress), facts, notes)
-    shards.score_all(folder, n, parts, runner, request.progress)
+    apart = [m for m in chosen if not (m.whole or m.session)]  # a judge is asked from here alone
+    counts = judge(shards.survey_all(folder, n, apart, runner, request.progress), facts, notes)
+    shards.score_all(folder, n, apart, runner, request.progress)
 
     def rows_of(metric: Metric) -> Rows:
-        if metric in parts:
+        if metric in apart:
             return shards.load_rows(folder, metric, n)
         everything = shards.read_shards(folder, range(n))  # the cases in which the corpus must fit in memory
         return metric.table(Stories(everything.sets, everything.preds), request.progress)
 
-    tally = Tally({"sets": sets, "missing": counts["missing"]}, counts, notes)
-    result = measure(request, task, chosen, rows_of, tally)
-    if any(i.streams for i in run.inputs):
-        return result
-    everything = shards.read_shards(folder, range(n))  # it was in memory before: reports may have it
-    return replace(result, refs=tuple(everything.sets), predictions=everything.preds)
+    def read_all(metrics: Mapping[str, Metric]) -> dict[str, object]:
+        if any(i.streams for i in run.inputs):
+            return {}
+        everything = shards.read_shards(folder, range(n))  # it was in memory before: reports may have it
+        return {"refs": tuple(everything.sets), "predictions": everything.preds}
+
+    return Comparison(
+        task=task,
+        rows_of=rows_of,
+        counts=counts,
+        notes=notes,
+        facts={"sets": sets, "missing": counts["missing"]},
+        evidence=read_all,
+    ), chosen
 
 
 def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]:
@@ -168,17 +181,12 @@ def measure_bytes(readable: str | Path) -> int:
     return sum(f.stat().st_size * (5 if f.suffix in (".gz", ".parquet") else 1) for f in found)
 
 
-def enumerate_pieces(inputs: list[Input]) -> Iterator[tuple[int, tuple[Input, Piece | Whole | Corpus]]]:
-    """All pieces, counted through in the order of the inputs."""
-    return enumerate((given, piece) for given in inputs for piece in given.pieces)
-
-
-def fingerprint(inputs: list[Input], request: Request, judged: bool) -> dict[str, Any]:
+def fingerprint(inputs: list[Input], request: Request, format: str | None) -> dict[str, object]:
     """What decides the content of the shards. Metrics do not: their rows stand in folders of their own."""
     files = {"predictions" if i.set == PREDICTIONS else f"reference set {i.set + 1}": i.digest for i in inputs}
     options = request.options
-    rules = {"format": listen(request)[1], "refs-format": options.refs_format, "strict": options.strict}
-    repair = list(options.repair) if judged else "as they come"
+    rules = {"format": format, "refs-format": options.refs_format, "strict": options.strict}
+    repair = list(options.repair) if request.judges_segments else "as they come"
     return {"fabula": __version__, **files, **rules, "repair": repair}
 
 
@@ -186,14 +194,14 @@ def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict
     """What was noticed while reading, in the order in which a run in memory would say it."""
     read, checks = Notes(), [Notes() for _ in inputs]
     captioned, events = [False for _ in inputs], 0
-    for i, given in enumerate(inputs):
-        own = [s for cut, s in zip(cuts, seen, strict=True) if cut.set == given.set]
-        source = Source(Path(given.name), given.notes)
+    for i, read_from in enumerate(inputs):
+        own = [s for cut, s in zip(cuts, seen, strict=True) if cut.set == read_from.set]
+        source = Source(Path(read_from.name), read_from.notes)
         for s in own:
             source.notes.extend(s.read)
             source.count_unused(s.extras)
             checks[i].extend(s.checked)
-        if given.streams:
+        if read_from.streams:
             io.close_source(source, empty=not any(s.stories for s in own))
         read.extend(source.notes)
         captioned[i], events = any(s.captioned for s in own), sum(s.events for s in own)

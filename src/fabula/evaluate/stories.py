@@ -3,68 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 from typing import NamedTuple
 
 from fabula import io
-from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.core.errors import InputError, MissingExtra, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.ids import reconcile, resolve_aliases
-from fabula.data.result import Result
 from fabula.data.segments import check_predictions, check_references
 from fabula.data.stories import Corpus
-from fabula.documents.files import is_table
-from fabula.evaluate.base import Readable, Request, Shelf, Tally, measure, with_parts
-from fabula.evaluate.spoken import listen, reader_of
+from fabula.documents.files import check_path, is_table
+from fabula.evaluate.inputs import Readable
+from fabula.evaluate.request import Request
+from fabula.evaluate.score import Cache, Comparison, Parts
 from fabula.io.stories import find_record_format, find_sides
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories, compare
+from fabula.metrics.stories import Stories
+
+OURS = "fabula"  # whose rules read answers in words, where nobody says
 
 
-def run(request: Request, task: str | None) -> Result:
-    """Score stories; without a task, predictions that say something are dense captions, others a procedure."""
+def compare(request: Request, task: str | None) -> tuple[Comparison, list[Metric]]:
+    """Stories; without a task, predictions that have captions are dense captions, others a procedure."""
     if request.options.sharded or request.runner is not None:
         from fabula.evaluate import sharded
 
-        return sharded.run(request, task)
-    judged = request.protocol is None or request.protocol.judges_segments
+        return sharded.compare(request, task)
     reader = request.protocol.answers if request.protocol else ""
-    ready = request.once(("stories", judged, reader or reader_of(request)), lambda: make_ready(request))
+    key = "stories", request.judges_segments, reader or reader_of(request)
+    ready = request.cache.once(key, lambda: make_ready(request))
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
-    telling = pred if ready.told else sets[0]
-    task = task or ("dense" if telling.captioned else "procedure")
+    task = task or ("dense" if (pred if ready.events else sets[0]).captioned else "procedure")
     notes = Notes()
     notes.extend(ready.notes)
     chosen = keep_equipped(request, choose(request, task, len(sets)), notes)
+    categories = sets[0].categories
+    return Comparison(
+        task=task,
+        rows_of=methodcaller("table", data, request.progress),
+        counts=dict(ready.counts),
+        notes=notes,
+        facts={"sets": len(sets), "missing": ready.counts["missing"]},
+        parts=Parts("videos", lambda rows: group_places(rows, categories)) if categories else None,
+        evidence=lambda metrics: {"refs": tuple(sets), "predictions": pred, "paired": data if data.is_small else None},
+    ), chosen
 
-    def rows_of(metric: Metric) -> Rows:
-        return metric.table(data, request.progress)
 
-    tally = Tally({"sets": len(sets), "missing": ready.counts["missing"]}, dict(ready.counts), notes)
-    result = replace(measure(request, task, chosen, rows_of, tally), refs=tuple(sets), predictions=pred)
-    return with_categories(result, sets[0].categories) if sets[0].categories else result
-
-
-def with_categories(result: Result, categories: Mapping[str, str]) -> Result:
-    """The result with each score by category of video as well, where the references have categories."""
-
-    def places_of(rows: Rows) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for i, video in enumerate(rows.keys):
-            if (category := categories.get(str(video))) is not None:
-                places.setdefault(category, []).append(i)
-        return places
-
-    return with_parts(result, "videos", places_of)
+def group_places(rows: Rows, groups: Mapping[str, str]) -> dict[str, list[int]]:
+    """Which rows belong to each group, where their keys have one."""
+    places: dict[str, list[int]] = {}
+    for i, key in enumerate(rows.keys):
+        if (group := groups.get(str(key))) is not None:
+            places.setdefault(group, []).append(i)
+    return places
 
 
 class Ready(NamedTuple):
     """Files read, judged and made to meet."""
 
     data: Stories
-    told: int  # predicted events
+    events: int  # predicted
     counts: dict[str, int]
     notes: Notes
 
@@ -73,7 +73,7 @@ def make_ready(request: Request) -> Ready:
     notes = Notes()
     sets, pred = gather(request, notes)
     counts = count(pred, sets, notes)
-    return Ready(compare(sets, pred), pred.events, counts, notes)
+    return Ready(Stories(sets, pred), pred.events, counts, notes)
 
 
 def choose(request: Request, task: str, sets: int) -> list[Metric]:
@@ -89,12 +89,11 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     request.need_refs()
     options = request.options
     reader = request.protocol.answers if request.protocol else ""
-    sets = [read_side(r, notes, options.refs_format, "references", reader, request.shelf) for r in request.refs]
-    predictions, format = (request.predictions, options.format) if reader else listen(request)
+    sets = [read_side(r, notes, options.refs_format, "references", reader, request.cache) for r in request.refs]
+    predictions, format = (request.predictions, options.format) if reader else choose_reader(request)
     pred = read_side(predictions, notes, format or own_format(request), "predictions", reader)
-    judged = request.protocol is None or request.protocol.judges_segments
-    pred = check_predictions(pred, notes, options.strict, judged)
-    if judged:
+    pred = check_predictions(pred, notes, options.strict, request.judges_segments)
+    if request.judges_segments:
         sets = [check_references(ref, notes, options.repair) for ref in sets]
     for ref in sets:
         pred = resolve_aliases(pred, {name: v for name, v in ref.aliases.items() if name not in ref}, notes)
@@ -124,32 +123,52 @@ def keep_equipped(request: Request, chosen: list[Metric], notes: Notes) -> list[
     return left
 
 
+def reader_of(request: Request) -> str:
+    """The one reader of answers in words that all metrics take: two would need two readings of the file."""
+    readers = {m.param("reader", OURS): m for m in request.metrics or () if m.reads == "stories"}
+    if len(readers) > 1:
+        both = " and ".join(f"{m.title} as {reader} does" for reader, m in readers.items())
+        raise SpecError(f"{both}: answers are read in one way at a time; score one metric after the other")
+    return next(iter(readers), OURS)
+
+
+def choose_reader(request: Request) -> tuple[Readable, str | None]:
+    """The predictions and their format, with the reader for words where there are any.
+
+    Answers that were read by our rules already are read again from their file.
+    """
+    predictions, format, reader = request.predictions, request.options.format, reader_of(request)
+    if reader == OURS:
+        return predictions, format
+    if not isinstance(predictions, Corpus):
+        return predictions, io.read_spoken(check_path(predictions), format, reader)
+    called, _, argument = predictions.format.partition(":")
+    found = io.find(called)[0] if called else None
+    if found is None or not found.spoken or f"reader={reader}" in argument.split(","):
+        return predictions, format
+    return Path(predictions.name), io.read_spoken(check_path(predictions.name), predictions.format, reader)
+
+
 def read_side(
-    readable: Readable, notes: Notes, format: str | None, role: str, reader: str = "", shelf: Shelf | None = None
+    readable: Readable, notes: Notes, format: str | None, role: str, reader: str = "", cache: Cache | None = None
 ) -> Corpus:
-    """`read_corpus`; of a file whose records hold both sides the one that is asked for, by a protocol's reader."""
+    """The stories of a file, or those that were read before, with what there was to say of them.
+
+    Of a file whose records hold both sides the one that is asked for, by a protocol's reader.
+    """
     if isinstance(readable, Corpus):
-        told = readable.format
-        if not (reader and find_sides(told.partition(":")[0])):
+        if not (reader and find_sides(readable.format.partition(":")[0])):
             return readable
-        return read_side(Path(readable.name), notes, told, role, reader, shelf)
+        readable, format = Path(readable.name), readable.format
     name, _, argument = (format or "").partition(":")
     if sides := find_sides(name if format is not None else find_record_format(Path(readable))):
         parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
-        told = ",".join(filter(None, parts))
-        format = sides[role] + (f":{told}" if told else "")
-    return read_corpus(readable, notes, format, shelf)
-
-
-def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:
-    """The stories of a file, or those that stand on the shelf, with what there was to say of them."""
-    if isinstance(readable, Corpus):
-        return readable
-    key = str(readable), format
-    found = io.read(readable, format) if shelf is None or key not in shelf else shelf[key]
-    if shelf is not None:
-        shelf[key] = found
-    read, remarks = found
+        more = ",".join(filter(None, parts))
+        format = sides[role] + (f":{more}" if more else "")
+    key, files = (str(readable), format), {} if cache is None else cache.files
+    if key not in files:
+        files[key] = io.read(readable, format)
+    read, remarks = files[key]
     notes.extend(remarks)
     return read
 

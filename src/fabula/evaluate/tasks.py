@@ -1,17 +1,11 @@
-"""The tasks: what can be scored, and by which module."""
+"""The tasks: what can be scored."""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import close_to, key
-
-if TYPE_CHECKING:
-    from fabula.data.result import Result
-    from fabula.evaluate.base import Request
 
 STORIES = ("dense", "procedure")  # tasks about events of videos
 QUERIES = ("grounding", "highlights", "moments")  # tasks about windows that answer queries
@@ -23,19 +17,6 @@ class Task:
 
     name: str
     about: str  # one line for help texts
-
-    def run(self, request: Request) -> Result:
-        """The result of a request; only the module of this task is imported."""
-        if self.name in STORIES:
-            from fabula.evaluate import stories
-
-            return stories.run(request, self.name)
-        if self.name in QUERIES:
-            from fabula.evaluate import queries
-
-            return queries.run(request, self.name)
-        result: Result = importlib.import_module(f"fabula.evaluate.{self.name}").run(request)
-        return result
 
 
 TASKS = (

@@ -11,7 +11,7 @@ from fabula.llm.batch import Batcher
 from fabula.llm.client import Client, HttpClient, Note, ignore
 from fabula.llm.fake import Reply, echo, fake_connections
 from fabula.llm.options import EndpointOptions
-from fabula.llm.record import Record, Recorder, Replay
+from fabula.llm.store import AnswerStore, StoredClient
 
 MakeBatcher = Callable[[HttpClient], Batcher]
 T = TypeVar("T")
@@ -19,24 +19,28 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def open_client(
-    options: EndpointOptions, note: Note = ignore, reply: Reply = echo, batches: MakeBatcher | None = None
+    options: EndpointOptions,
+    note: Note = ignore,
+    reply: Reply = echo,
+    batches: MakeBatcher | None = None,
+    store: AnswerStore | None = None,
 ) -> AsyncIterator[Client]:
-    """A replay, or an HTTP client with or without a recorder around it. `reply`: the answers of the address fake:.
+    """An HTTP client, behind a store of answers where there is one: `store`, or the file that the options name.
 
-    `batches` wraps the HTTP client: `lambda client: Batcher(client, ledger)`.
+    A replay has no HTTP client. `reply`: the answers of the address fake:. `batches` wraps the HTTP client:
+    `lambda client: Batcher(client, ledger)`.
     """
-    if options.replay is not None:
-        with Record(options.replay) as record:
-            yield Replay(record)
-        return
-    open_connection = fake_connections(reply) if options.is_fake else None
-    async with HttpClient(options, note, open_connection) as client, AsyncExitStack() as stack:
-        inner: Client = client if batches is None else await stack.enter_async_context(batches(client))
-        if options.record is None:
-            yield inner
+    async with AsyncExitStack() as stack:
+        own = AnswerStore.of(options) if store is None else store
+        if own is not None:
+            stack.enter_context(own)
+        if options.replay is not None and own is not None:
+            yield StoredClient(own)
             return
-        with Record(options.record, append=True) as record:
-            yield Recorder(inner, record)
+        open_connection = fake_connections(reply) if options.is_fake else None
+        client = await stack.enter_async_context(HttpClient(options, note, open_connection))
+        inner: Client = client if batches is None else await stack.enter_async_context(batches(client))
+        yield inner if own is None else StoredClient(own, inner)
 
 
 def list_models(options: EndpointOptions) -> list[str]:

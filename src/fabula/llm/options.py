@@ -40,6 +40,7 @@ class EndpointOptions(Options):
     )
     record: Path | None = option(None, "Append every answer to this JSONL file.", writes=True)
     replay: Path | None = option(None, "Read answers from this file and send nothing.")
+    prefix: str = ""  # of its flags, where another verb has them: "judge-" where they are --judge-url, …
 
     def __post_init__(self) -> None:
         self.set_paths("record", "replay")
@@ -48,24 +49,28 @@ class EndpointOptions(Options):
         for name in ("rpm", "tpm", "timeout"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1e12:
-                raise SpecError(f"--{name} {value:g}; it must be a positive number")
+                raise SpecError(f"--{self.prefix}{name} {value:g}; it must be a positive number")
         if self.record and self.replay:
-            raise SpecError("--record writes answers and --replay reads them; use one of the two")
+            flags = f"--{self.prefix}record writes answers and --{self.prefix}replay reads them"
+            raise SpecError(f"{flags}; use one of the two")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_env):
-            raise SpecError("--key-env names an environment variable; never put the key itself on a command line")
+            problem = "names an environment variable; never put the key itself on a command line"
+            raise SpecError(f"--{self.prefix}key-env {problem}")
         if not self.is_fake:
             self.check_url()
 
     def check_url(self) -> None:
+        url = f"--{self.prefix}url"
         try:
             parts = urlsplit(self.url)
             fine = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
         except ValueError:
-            raise SpecError("--url is no address; say http://host:port/v1") from None
+            raise SpecError(f"{url} is no address; say http://host:port/v1") from None
         if not fine:
-            raise SpecError(f"--url {shown(self.url)}; say http://host:port/v1, https://…, or fake:")
+            raise SpecError(f"{url} {shown(self.url)}; say http://host:port/v1, https://…, or fake:")
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise SpecError("--url carries a name, a password or a query; keys come from the environment (--key-env)")
+            problem = "carries a name, a password or a query; keys come from the environment"
+            raise SpecError(f"{url} {problem} (--{self.prefix}key-env)")
 
     @property
     def is_fake(self) -> bool:

@@ -18,9 +18,10 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.rows import Rows, Units
 from fabula.core.spec import Spec, show
+
+if TYPE_CHECKING:
+    from fabula.llm.session import Session
 
 Row = dict[str, float]
 Values = dict[str, float]
@@ -124,6 +128,10 @@ class Metric(Spec):
                 if not 0 <= level <= 1:
                     raise SpecError(f"{self.name}: {field}={level:g}; an overlap lies between 0 and 1")
 
+    def __getstate__(self) -> dict[str, object]:
+        """A metric travels without its judge."""
+        return {name: value for name, value in self.__dict__.items() if name != "bound_to"}
+
     # ── units into rows ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def check_sets(self, sets: int) -> None:
@@ -166,6 +174,35 @@ class Metric(Spec):
         """True where rows take what a language model says: by its caption scorer, or by a parameter `judge`."""
         return str(self.param("text", "")).startswith("judge:") or bool(self.param("judge"))
 
+    def with_judge(self, judge: Session | None) -> Self:
+        """The metric bound to this judge, where it asks one; with None, as it is bound."""
+        if not self.uses_llm or (judge is None and self.session is not None):
+            return self
+        if judge is None:
+            raise SpecError(f"{self.title} asks a judge; say --judge-url and --judge-model, or --judge-replay")
+        bound = copy(self)
+        bound.__dict__["bound_to"] = judge  # no field: a metric prints itself, and equals others, without its judge
+        return bound
+
+    @property
+    def session(self) -> Session | None:
+        """The judge that it is bound to, if any."""
+        found: Session | None = self.__dict__.get("bound_to")
+        return found
+
+    @property
+    def judge_session(self) -> Session:
+        """The judge that it is bound to."""
+        session = self.session
+        if session is None:
+            raise SpecError(f"{self.title} asks a judge, and none is named; metric.with_judge(session) binds it to one")
+        return session
+
+    @property
+    def prompts(self) -> Path | None:
+        """The folder of the user's copies of programs whose prompts are asked."""
+        return None if self.session is None else self.session.prompts
+
     def captions(self) -> Any:
         """The scorer (pair/captions.py) by which it compares captions pair by pair; None where there is none."""
         return None
@@ -184,7 +221,12 @@ class Metric(Spec):
                 parts.append(self.rows(block, ctx))
             done += len(block)
             progress(self.name, done, total)
-        return Rows.joined(parts)
+        rows = Rows.joined(parts)
+        return rows if len(rows) else self.table_without(rows, data, progress)
+
+    def table_without(self, rows: Rows, data: Data, progress: Progress) -> Rows:
+        """The table where no unit has a row."""
+        return rows
 
     # ── rows into numbers ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from fabula.data.stories import Story, join_words
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix
 from fabula.text import scorer, token_table
+
+if TYPE_CHECKING:
+    from fabula.llm.session import Session
 
 Roles = Literal["prediction-as-hypothesis", "gold-as-hypothesis"]
 Counts = NDArray[np.int64]
@@ -26,8 +29,16 @@ class Captions:
     only those that are wanted.
     """
 
-    def __init__(self, text: str, roles: Roles, tok: str, ascii_only: bool, sorted_columns: bool = False) -> None:
-        self.scorer, self.roles, self.tok, self.ascii_only = scorer(text), roles, tok, ascii_only
+    def __init__(
+        self,
+        text: str,
+        roles: Roles,
+        tok: str,
+        ascii_only: bool,
+        sorted_columns: bool = False,
+        session: Session | None = None,
+    ) -> None:
+        self.scorer, self.roles, self.tok, self.ascii_only = scorer(text, session), roles, tok, ascii_only
         self.sorted_columns = sorted_columns
         self.tokens: Mapping[str, str] = {}
         self.crowded: Counts = np.zeros(0, np.int64)  # of the last `scores`: pairs beyond the scorer, by video. [N]

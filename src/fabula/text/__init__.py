@@ -10,6 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.registry import Room
 
 if TYPE_CHECKING:
+    from fabula.llm.session import Session
     from fabula.text._scorer import OneByOne, Scorer
 
 __all__ = ["OneByOne", "Scorer", "forget", "room", "scorer", "token_table", "tokenize_all"]
@@ -27,8 +28,11 @@ def check_scorer(thing: object) -> str | None:
 room = Room(__name__, "SCORER", "caption scorer", group="fabula.scorers", check=check_scorer)
 
 
-def scorer(name: str) -> Scorer:
-    """A caption scorer by name: what `SODA_c(text=…)` may say; after a colon, whose weights it uses: `embed:minilm`."""
+def scorer(name: str, session: Session | None = None) -> Scorer:
+    """A caption scorer by name: what `SODA_c(text=…)` may say; after a colon, whose weights it uses: `embed:minilm`.
+
+    A judge asks this session.
+    """
     head, colon, model = name.partition(":")
     found: Scorer = room.get(head)
     needs = hasattr(found, "of")
@@ -38,7 +42,7 @@ def scorer(name: str) -> Scorer:
     if colon and not needs:
         raise SpecError(f"the caption scorer {head} takes no model; leave {colon}{model} out")
     if head == "judge":
-        judged: Scorer = room.get(head).of(model)
+        judged: Scorer = room.get(head).of(model, session)
         return judged  # never cached: its session belongs to one run
     return opened(head, model) if needs else found
 

@@ -13,7 +13,7 @@ from fabula.core.errors import InputError
 from fabula.core.rows import Rows
 from fabula.data.questions import Response
 from fabula.llm import EndpointOptions
-from fabula.llm.session import Usage, asking
+from fabula.llm.session import Usage
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
 from fabula.metrics.questions._events import (
@@ -26,6 +26,7 @@ from fabula.metrics.questions._events import (
     vlmevalkit_events,
     vlmevalkit_told,
 )
+from tests.judges import answering
 
 
 def judged(*classes: str) -> str:
@@ -37,8 +38,8 @@ def score(responses: list[Response], answers: list[str], **params: Any) -> tuple
     left = list(answers)
     made = metric("AutoDQ", **params)
     options = EndpointOptions(url="fake:", model="m", concurrency=1, retries=0)
-    with asking(options, reply=lambda body: left.pop(0) if len(left) > 1 else left[0]) as s, s.count() as spent:
-        rows = made.table(Responses(responses))
+    with answering(options, reply=lambda body: left.pop(0) if len(left) > 1 else left[0]) as s, s.count() as spent:
+        rows = made.with_judge(s).table(Responses(responses))
     return rows, made.fold(rows), spent
 
 

@@ -11,7 +11,8 @@ from fabula.metrics import metric
 from fabula.metrics.questions.prompts import OWN, examination, list_judges
 from fabula.metrics.questions.prompts.base import quote
 from fabula.text.judges import installed
-from fabula.text.judges.installed import reading_from
+from fabula.text.judges.options import JudgeOptions
+from fabula.text.judges.scorer import open_session
 from tests.golden.examiner import CUT, made_up_copies
 
 EVERY = [(m, name) for m in OWN for name in list_judges(m)]
@@ -20,8 +21,8 @@ THEIRS = [(m, name) for m, name in EVERY if name != "fabula"]
 
 @pytest.mark.parametrize(("name", "judge"), THEIRS)
 def test_theirs_are_read_from_a_copy(name: str, judge: str) -> None:
-    with made_up_copies():
-        exam = examination(name, judge)
+    with made_up_copies() as folder:
+        exam = examination(name, judge).located(folder)
         system, user = exam.first.build(*exam.first.sample)
         assert CUT in user and bool(system) == (name == "VDC")
         assert CUT in exam.second.build(*exam.second.sample)[1]
@@ -37,10 +38,10 @@ def test_without_a_copy_the_way_to_one_is_said(name: str, judge: str) -> None:
 
 
 def test_a_folder_that_is_none_or_lacks_the_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder"), reading_from(tmp_path / "nowhere"):
-        pass
-    exam = examination("AutoDQ", "tarsier")
-    with reading_from(tmp_path), pytest.raises(SpecError, match="has no file evaluation/metrics"):
+    with pytest.raises(InputError, match="no such folder"):
+        open_session(JudgeOptions(judge_url="fake", judge_prompts=tmp_path / "nowhere"))
+    exam = examination("AutoDQ", "tarsier").located(tmp_path)
+    with pytest.raises(SpecError, match="has no file evaluation/metrics"):
         exam.first.build("C")
 
 
@@ -49,13 +50,16 @@ def test_what_does_more_than_build_text_is_refused(tmp_path: Path) -> None:
 
     file = tmp_path / aurora.PATH
     file.parent.mkdir(parents=True)
-    exam = examination("VDC", "aurora")
+    exam = examination("VDC", "aurora").located(tmp_path)
+    variables = ("pred_cap", "q")
     for inside in ("__import__('os').getcwd()", "open('x').read()", "(lambda: 1)()", "[x for x in q]"):
         file.write_text(f"def gener_pred_response(s, pred_cap, q):\n    s += system('a')\n    s += user({inside})\n")
-        with reading_from(tmp_path), pytest.raises(SpecError, match="does more than build text"):
-            installed.read_quoted(aurora.HOME, aurora.PATH, "gener_pred_response", ("pred_cap", "q"), aurora.MESSAGES)
+        with pytest.raises(SpecError, match="does more than build text"):
+            installed.read_quoted(
+                aurora.HOME, aurora.PATH, "gener_pred_response", variables, aurora.MESSAGES, folder=tmp_path
+            )
     file.write_text("def gener_pred_response(s):\n    pass\n")
-    with reading_from(tmp_path), pytest.raises(SpecError, match="holds no prompt there"):
+    with pytest.raises(SpecError, match="holds no prompt there"):
         exam.first.build("C", "Q")
 
 

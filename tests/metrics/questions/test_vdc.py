@@ -9,10 +9,11 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.data.questions import Asked, Response
 from fabula.llm import EndpointOptions
-from fabula.llm.session import Usage, asking
+from fabula.llm.session import Usage
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
 from fabula.metrics.questions._matches import LACKING, Agreement, read_fabula, read_json, read_literal
+from tests.judges import answering
 
 
 def score(captions: dict[str, list[str]], **params: Any) -> tuple[list[Any], dict[str, float], Usage]:
@@ -28,8 +29,8 @@ def score(captions: dict[str, list[str]], **params: Any) -> tuple[list[Any], dic
         return next(said for q, said in table.items() if q in text) if "GIVEN ANSWER" in text else "an answer"
 
     made = metric("VDC", **params)
-    with asking(EndpointOptions(url="fake:", model="m", retries=0), reply=reply) as s, s.count() as spent:
-        rows = made.table(Responses(responses))
+    with answering(EndpointOptions(url="fake:", model="m", retries=0), reply=reply) as s, s.count() as spent:
+        rows = made.with_judge(s).table(Responses(responses))
     return [rows[c].tolist() for c in ("accuracy", "score", "counts")], made.fold(rows), spent
 
 

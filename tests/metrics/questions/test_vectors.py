@@ -34,7 +34,7 @@ def fold(name: str, responses: list[Response], table: dict[str, Any]) -> tuple[R
     """The rows of the protocol's metric, its numbers, and what was asked."""
     (metric,) = protocol(name).metrics
     with examined_by(table) as session, session.count() as spent:
-        rows = metric.table(Responses(responses))
+        rows = metric.with_judge(session).table(Responses(responses))
     return rows, metric.fold(rows), spent
 
 

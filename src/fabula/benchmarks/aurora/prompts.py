@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
 from fabula.metrics.questions.prompts.quoted import called
 from fabula.text.judges.installed import read_quoted
@@ -11,14 +13,14 @@ PATH = "post_eval/process_vdc_result.py"
 MESSAGES = called("system", "user")
 
 
-def answer(caption: str, question: str) -> tuple[str, str]:
-    found = read_copy(read_quoted, HOME, PATH, "gener_pred_response", ("pred_cap", "q"), MESSAGES)
+def answer(caption: str, question: str, folder: Path | None = None) -> tuple[str, str]:
+    found = read_copy(folder, read_quoted, HOME, PATH, "gener_pred_response", ("pred_cap", "q"), MESSAGES)
     system, user = found(caption, question)
     return system, user
 
 
-def match(question: str, right: str, said: str) -> tuple[str, str]:
-    found = read_copy(read_quoted, HOME, PATH, "gener_pred_score", ("qa",), MESSAGES)
+def match(question: str, right: str, said: str, folder: Path | None = None) -> tuple[str, str]:
+    found = read_copy(folder, read_quoted, HOME, PATH, "gener_pred_score", ("qa",), MESSAGES)
     system, user = found({"question": question, "answer": right, "response": said})
     return system, user
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
 from fabula.metrics.questions.prompts.quoted import called
 from fabula.text.judges.installed import read_quoted
@@ -11,14 +13,14 @@ PIP = "--no-deps lmms-eval==0.7.3"
 MESSAGES = called("system", "user")
 
 
-def answer(caption: str, question: str) -> tuple[str, str]:
-    found = read_copy(read_quoted, PACKAGE, PATH, "gener_pred_response", ("pred_cap", "q"), MESSAGES, PIP)
+def answer(caption: str, question: str, folder: Path | None = None) -> tuple[str, str]:
+    found = read_copy(folder, read_quoted, PACKAGE, PATH, "gener_pred_response", ("pred_cap", "q"), MESSAGES, PIP)
     system, user = found(caption, question)
     return system, user
 
 
-def match(question: str, right: str, said: str) -> tuple[str, str]:
-    found = read_copy(read_quoted, PACKAGE, PATH, "gener_pred_score", ("qa",), MESSAGES, PIP)
+def match(question: str, right: str, said: str, folder: Path | None = None) -> tuple[str, str]:
+    found = read_copy(folder, read_quoted, PACKAGE, PATH, "gener_pred_score", ("qa",), MESSAGES, PIP)
     system, user = found({"question": question, "answer": right, "pred_answer": said})
     return system, user
 

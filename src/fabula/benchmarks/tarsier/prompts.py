@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
 from fabula.metrics.questions.prompts.quoted import keyed
@@ -12,12 +13,12 @@ HOME = "github.com/bytedance/tarsier"
 PATH = "evaluation/metrics/evaluate_dream_gpt.py"
 
 
-def extract(text: str) -> tuple[str, str]:
-    return "", read_copy(read_quoted, HOME, PATH, "call_azure_gpt_api_for_events", ("caption",), keyed)(text)[0]
+def extract(text: str, folder: Path | None = None) -> tuple[str, str]:
+    return "", read_copy(folder, read_quoted, HOME, PATH, "call_azure_gpt_api_for_events", ("caption",), keyed)(text)[0]
 
 
-def relate(text: str, events: Sequence[str]) -> tuple[str, str]:
-    found = read_copy(read_quoted, HOME, PATH, "call_azure_gpt_api", ("prediction", "events"), keyed)
+def relate(text: str, events: Sequence[str], folder: Path | None = None) -> tuple[str, str]:
+    found = read_copy(folder, read_quoted, HOME, PATH, "call_azure_gpt_api", ("prediction", "events"), keyed)
     return "", found(text, list(events))[0]
 
 

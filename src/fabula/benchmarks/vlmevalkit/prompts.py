@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
 from fabula.metrics.questions.prompts.quoted import assigned
@@ -14,28 +15,28 @@ VDC = "vlmeval/dataset/utils/vdc.py"
 PROMPT = assigned("prompt")
 
 
-def fill_constant(path: str, name: str, **values: str) -> str:
-    return fill(read_copy(read_constant, HOME, path, name), f"{path}:{name}", **values)
+def fill_constant(folder: Path | None, path: str, name: str, **values: str) -> str:
+    return fill(read_copy(folder, read_constant, HOME, path, name), f"{path}:{name}", **values)
 
 
-def extract(text: str) -> tuple[str, str]:
-    return "", fill_constant(DREAM, "EXTRACTION_PROMPT", caption=text)
+def extract(text: str, folder: Path | None = None) -> tuple[str, str]:
+    return "", fill_constant(folder, DREAM, "EXTRACTION_PROMPT", caption=text)
 
 
-def relate(text: str, events: Sequence[str] | str) -> tuple[str, str]:
+def relate(text: str, events: Sequence[str] | str, folder: Path | None = None) -> tuple[str, str]:
     told = events if isinstance(events, str) else str(list(events))
-    return "", fill_constant(DREAM, "RELATIONSHIP_PROMPT", prediction=text, events=told)
+    return "", fill_constant(folder, DREAM, "RELATIONSHIP_PROMPT", prediction=text, events=told)
 
 
-def answer(caption: str, question: str) -> tuple[str, str]:
-    user = fill_constant(VDC, "USER_GENER_PRED_PROMPT", pred_cap=caption, q=question)
-    return read_copy(read_constant, HOME, VDC, "SYSTEM_GENER_PRED_PROMPT"), user
+def answer(caption: str, question: str, folder: Path | None = None) -> tuple[str, str]:
+    user = fill_constant(folder, VDC, "USER_GENER_PRED_PROMPT", pred_cap=caption, q=question)
+    return read_copy(folder, read_constant, HOME, VDC, "SYSTEM_GENER_PRED_PROMPT"), user
 
 
-def match(question: str, right: str, said: str) -> tuple[str, str]:
-    found = read_copy(read_quoted, HOME, VDC, "prepare_score_prompt", ("item",), PROMPT)
+def match(question: str, right: str, said: str, folder: Path | None = None) -> tuple[str, str]:
+    found = read_copy(folder, read_quoted, HOME, VDC, "prepare_score_prompt", ("item",), PROMPT)
     item = {"question": question, "answer": right, "pred_response": said}
-    return read_copy(read_constant, HOME, VDC, "SYSTEM_CAL_SCORE_PROMPT"), found(item)[0]
+    return read_copy(folder, read_constant, HOME, VDC, "SYSTEM_CAL_SCORE_PROMPT"), found(item)[0]
 
 
 EVENTS = Examination(

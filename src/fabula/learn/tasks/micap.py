@@ -499,11 +499,12 @@ def pair_sets(predictions: Sets, truth: Sets) -> Gathered:
 
 def score_sets(paired: Gathered, names: tuple[str, ...]) -> Result:
     """Score captionsets as `fabula.score` does with those of two files."""
-    from fabula.evaluate.base import Request
-    from fabula.evaluate.identity import score_gathered
+    from fabula.evaluate.identity import compare_sets
     from fabula.evaluate.options import ScoreOptions
+    from fabula.evaluate.request import Request
+    from fabula.evaluate.score import score
     from fabula.metrics import metric
 
     chosen = [metric(name, "identity") for name in names]
     request = Request(predictions=paired.predictions, options=ScoreOptions(task="identity"), metrics=chosen)
-    return score_gathered(request, paired, Notes())
+    return score(*compare_sets(request, paired, Notes()))

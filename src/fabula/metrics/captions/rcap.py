@@ -42,12 +42,12 @@ class Metric(CaptionMetric):
         said = [i for i, item in enumerate(items) if item.candidate is not None]
         blocks = [([items[i].candidate or ""], list(items[i].references)) for i in said]
         value, unread = np.zeros(len(items)), np.zeros(len(items))
-        for i, scores in zip(said, scorer(self.text).pairs_many(blocks), strict=True):
+        for i, scores in zip(said, scorer(self.text, self.session).pairs_many(blocks), strict=True):
             unread[i] = np.isnan(scores).sum()
             value[i] = np.where(np.isnan(scores), 0.0, scores).max()
         columns = {"value": value, "unread": (unread > 0).astype(np.float64)}
         return columns | {CROWDED: unread} if unread.any() else columns
 
     def about(self) -> Mapping[str, str]:
-        found = scorer(self.text)
+        found = scorer(self.text, self.session)
         return {found.name: found.version}

@@ -42,7 +42,7 @@ class Metric(CaptionMetric):
 
     @property
     def scorer(self) -> Scorer:
-        return scorer(self.text)
+        return scorer(self.text, self.session)
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         candidates, references = split_items(items)

@@ -11,28 +11,31 @@ from typing import TypeVar
 
 from fabula.llm.answer import Answer
 from fabula.llm.call import Call
-from fabula.llm.session import current
+from fabula.llm.session import Session
 from fabula.text.judges.scorer import check_answered
 
 T = TypeVar("T")
 EMPTY = "empty"  # an answer without a word is one, in which nothing can be read
 
 
-def ask_each(calls: Sequence[Call], read: Sequence[Callable[[str], T | None]], tries: int = 1) -> list[T | None]:
+def ask_each(
+    session: Session, calls: Sequence[Call], read: Sequence[Callable[[str], T | None]], tries: int = 1
+) -> list[T | None]:
     """What is read in the answer of each call; None where nothing is, after all tries. It is counted as unparsed."""
     found: list[T | None] = [None] * len(calls)
     left, sample = list(range(len(calls))), ""
     for n in range(tries):
         if not left:
             break
-        answers = current().ask([try_again(calls[i], n) for i in left])
+        answers = session.ask([try_again(calls[i], n) for i in left])
         check_answered([a for a in answers if isinstance(a, Answer) or a.kind != EMPTY])
-        for i, answer in zip(left, answers, strict=True):
-            found[i] = read[i](answer.text if isinstance(answer, Answer) else "")
-        texts = [a.text for i, a in zip(left, answers, strict=True) if found[i] is None and isinstance(a, Answer)]
-        sample = texts[0] if texts else ""
+        texts = {i: a.text for i, a in zip(left, answers, strict=True) if isinstance(a, Answer)}
+        for i in left:
+            found[i] = read[i](texts.get(i, ""))
+        session.tell(words={(calls[i].prompt,): text for i, text in texts.items()})
+        sample = next((text for i, text in texts.items() if found[i] is None), "")
         left = [i for i in left if found[i] is None]
-    current().tell(unparsed=len(left), parsed=len(calls) - len(left), sample=sample)
+    session.tell(unparsed=len(left), parsed=len(calls) - len(left), sample=sample)
     return found
 
 

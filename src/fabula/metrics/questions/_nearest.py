@@ -113,12 +113,12 @@ class Nearest(QuestionMetric):
         """The place of the option that each answer is most like; None where it says nothing."""
         said = [(words, [f"({letter(k)}) {option}" for k, option in enumerate(options)]) for words, options in asked]
         wanted = [([words], options) for words, options in said if words and options]
-        matrices = iter(scorer(self.text).pairs_many(wanted) if wanted else [])
+        matrices = iter(scorer(self.text, self.session).pairs_many(wanted) if wanted else [])
         for words, options in said:
             yield int(np.nanargmax(next(matrices)[0])) if words and options else None
 
     def about(self) -> Mapping[str, str]:
-        made = scorer(self.text)
+        made = scorer(self.text, self.session)
         try:
             return {made.name: made.version}
         except MissingExtra:  # refused where an answer needs it

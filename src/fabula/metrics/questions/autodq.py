@@ -21,12 +21,11 @@ from fabula.core.means import f1, f1_of
 from fabula.core.rows import Rows
 from fabula.data.questions import Response
 from fabula.llm.call import Call
-from fabula.llm.session import current
 from fabula.metrics.base import Row, Values
 from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._events import READ_EVENTS, READ_TOLD, BrokenError, Events, Told
 from fabula.metrics.questions.base import QuestionMetric
-from fabula.metrics.questions.prompts import examination
+from fabula.metrics.questions.prompts import Examination, examination
 from fabula.text.judges.attempts import speaks_to_judge
 
 MOST = 100  # tries
@@ -95,7 +94,11 @@ class Metric(QuestionMetric):
             raise SpecError(f"{self.name}: tries={self.tries}; it lies between 1 and {MOST}")
 
     def about(self) -> Mapping[str, str]:
-        return {"judge": examination(self.name, self.judge).version}
+        return {"judge": self.exam.version}
+
+    @property
+    def exam(self) -> Examination:
+        return examination(self.name, self.judge).located(self.prompts)
 
     # ── descriptions into rows ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,8 +115,8 @@ class Metric(QuestionMetric):
                 problem = f"the judge's answers cannot be read, asked {self.tries} times"
                 hint = "AutoDQ(failed=zero) counts it as 0, failed=drop leaves it out"
                 raise InputError(problem, video=response.id, noun="item", hint=hint)
-        current().tell(attempts=sum(speaks_to_judge(s.said) for s in some))
-        current().tell(spared=sum(3 + (r.events is None) for r, s in zip(responses, samples, strict=True) if s is None))
+        spared = sum(3 + (r.events is None) for r, s in zip(responses, samples, strict=True) if s is None)
+        self.judge_session.tell(attempts=sum(speaks_to_judge(s.said) for s in some), spared=spared)
         return [self.row(s) for s in samples]
 
     def is_silent(self, response: Response) -> bool:
@@ -135,14 +138,14 @@ class Metric(QuestionMetric):
         told = [s.meant if side == "reference" else s.said for s in asked]
         if self.texts == "lower":
             told = [text.replace('"', "'") for text in told]
-        ask, model = examination(self.name, self.judge).ask_first, current().model_of(self.judge)
+        ask, model = self.exam.ask_first, self.judge_session.model_of(self.judge)
         found = self.ask(asked, [ask(model, text) for text in told], [READ_EVENTS[self.read]] * len(asked))
         for sample, events in zip(asked, found, strict=True):
             setattr(sample, side, events)
 
     def compare(self, samples: Sequence[Sample], share: Literal["recall", "precision"]) -> None:
         """Which events of one side the other entails."""
-        ask, model = examination(self.name, self.judge).ask_second, current().model_of(self.judge)
+        ask, model = self.exam.ask_second, self.judge_session.model_of(self.judge)
         asked, calls, readers = list[Sample](), list[Call](), list[Callable[[str], Told | None]]()
         for sample in (s for s in samples if not s.failed):
             whole, text = (sample.meant, sample.said) if share == "recall" else (sample.said, sample.meant)
@@ -150,7 +153,7 @@ class Metric(QuestionMetric):
             if not events:
                 sample.shares[share] = self.share_of_nothing(sample, share)
                 if self.eventless != "asked":
-                    current().tell(spared=1)
+                    self.judge_session.tell(spared=1)
                     continue
             asked.append(sample)
             calls.append(ask(model, text, events or [whole.replace("\n", " ")]))
@@ -177,7 +180,7 @@ class Metric(QuestionMetric):
         self, samples: Sequence[Sample], calls: Sequence[Call], readers: Sequence[Callable[[str], Any]]
     ) -> list[Any]:
         """What is read in the answers. A sample without one has failed."""
-        found = ask_each(calls, [careful(read) for read in readers], self.tries)
+        found = ask_each(self.judge_session, calls, [careful(read) for read in readers], self.tries)
         for sample, one in zip(samples, found, strict=True):
             sample.failed |= one is None or one is BROKEN
         return [None if one is BROKEN else one for one in found]

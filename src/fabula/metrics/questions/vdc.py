@@ -18,12 +18,11 @@ from fabula.core.errors import InputError
 from fabula.core.means import mean_in_order
 from fabula.core.rows import Rows
 from fabula.data.questions import Asked, Response
-from fabula.llm.session import current
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._matches import READ, Agreement
 from fabula.metrics.questions.base import QuestionMetric
-from fabula.metrics.questions.prompts import examination
+from fabula.metrics.questions.prompts import Examination, examination
 from fabula.text.judges.attempts import speaks_to_judge
 
 
@@ -81,7 +80,11 @@ class Metric(QuestionMetric):
         examination(self.name, self.judge)
 
     def about(self) -> Mapping[str, str]:
-        return {"judge": examination(self.name, self.judge).version}
+        return {"judge": self.exam.version}
+
+    @property
+    def exam(self) -> Examination:
+        return examination(self.name, self.judge).located(self.prompts)
 
     # ── captions into rows ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,7 +93,7 @@ class Metric(QuestionMetric):
         silent = [self.is_silent(r) for r in responses]
         pairs = [[] if quiet else self.choose(r) for r, quiet in zip(responses, silent, strict=True)]
         spared = sum(2 * (len(r.asked) - len(some)) for r, some in zip(responses, pairs, strict=True))
-        current().tell(spared=spared, attempts=sum(speaks_to_judge(r.answer or "") for r in responses))
+        self.judge_session.tell(spared=spared, attempts=sum(speaks_to_judge(r.answer or "") for r in responses))
         found = iter(self.examine([(r, pair) for r, some in zip(responses, pairs, strict=True) for pair in some]))
         rows = []
         for response, quiet, some in zip(responses, silent, pairs, strict=True):
@@ -112,14 +115,15 @@ class Metric(QuestionMetric):
 
     def examine(self, asked: Sequence[tuple[Response, Asked]]) -> list[Agreement | None]:
         """The judgement of each question."""
-        exam, model = examination(self.name, self.judge), current().model_of(self.judge)
+        session = self.judge_session
+        exam, model = self.exam, session.model_of(self.judge)
         first = [exam.ask_first(model, r.answer or "", pair.question) for r, pair in asked]
-        said = ask_each(first, [str] * len(first))
+        said = ask_each(session, first, [str] * len(first))
         second = [
             exam.ask_second(model, pair.question, pair.answer, text or "")
             for (_, pair), text in zip(asked, said, strict=True)
         ]
-        return ask_each(second, [self.read_one] * len(second))
+        return ask_each(session, second, [self.read_one] * len(second))
 
     def read_one(self, text: str) -> Agreement | None:
         found = READ[self.read](text, self.numbers)

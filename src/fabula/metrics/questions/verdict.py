@@ -15,7 +15,6 @@ from typing import ClassVar, Literal
 from fabula.core.rows import CROWDED
 from fabula.data.questions import Response
 from fabula.llm.answer import Answer
-from fabula.llm.session import current
 from fabula.metrics.base import Row
 from fabula.metrics.questions.base import QuestionMetric
 from fabula.text.judges.answers import AnswerJudge, answer_judge, is_json
@@ -66,12 +65,13 @@ class Metric(QuestionMetric):
             rows[i][CROWDED] += verdict is None
         unread = int(sum(row[CROWDED] for row in rows))
         sample = next((text for text in said if self.asker.read(text) is None), "") if unread else ""
-        current().tell(unparsed=unread, parsed=len(said) - unread, sample=sample)
+        words = {tuple(map(str, triple)): text for (_, *triple), text in zip(asked, said, strict=True)}
+        self.judge_session.tell(unparsed=unread, parsed=len(said) - unread, sample=sample, words=words)
         return rows
 
     def ask(self, triples: Sequence[tuple[str, str, str]]) -> list[str]:
         """What the judge says of each question, answer and right answer."""
-        session = current()
+        session = self.judge_session
         model = session.model_of(self.judge)
         answers = session.ask([self.asker.call(model, *triple) for triple in triples])
         check_answered(answers)
@@ -79,7 +79,7 @@ class Metric(QuestionMetric):
 
     @property
     def asker(self) -> AnswerJudge:
-        return answer_judge(self.judge.partition("@")[0])
+        return answer_judge(self.judge.partition("@")[0]).located(self.prompts)
 
     def about(self) -> Mapping[str, str]:
         return {f"judge:{self.asker.name}": self.asker.version}

@@ -234,7 +234,8 @@ class CaptionSoda(Soda):
 
     def captions(self) -> Captions:
         """The scorer, bound to this metric's tokeniser and roles."""
-        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank", self.columns == "sorted")
+        blank, sort = self.nonascii == "blank", self.columns == "sorted"
+        return Captions(self.text, self.roles, self.tok, blank, sort, self.session)
 
     def prepare(self, data: Stories) -> Captions:
         captions = self.captions()

@@ -15,18 +15,16 @@ segments checked: reversed, zero-length and negative ones match nothing · raw: 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from operator import is_
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.core.notes import Progress, silent
+from fabula.core.notes import Progress
 from fabula.core.rows import Rows
 from fabula.data.event_order import Order, pool_stories, sort_events
 from fabula.data.stories import Corpus, Story, join_words
@@ -117,6 +115,11 @@ class Stories:
 
         return self.once("cells", count)
 
+    @property
+    def is_small(self) -> bool:
+        """True where it can be kept with all that was made of it."""
+        return self.cells <= RULES
+
     def tokens(self, tok: str, ascii_only: bool) -> Tokens:
         """Every caption that is compared, and its tokens."""
 
@@ -135,36 +138,6 @@ class Stories:
             yield from ref.values()
         known = set(self.videos)
         yield from (story for video, story in self.preds.items() if video in known)
-
-
-class LastComparison(threading.local):
-    """The stories that this thread compared last, and all that was made of them."""
-
-    data: Stories | None = None
-
-
-last_comparison = LastComparison()
-
-
-def compare(refs: Sequence[Corpus], preds: Corpus) -> Stories:
-    """Stories as metrics take them; of the very ones of the last time, what was made of them is still there.
-
-    Whoever scores under many rules, or draws what was scored, asks for the same stories again. One corpus is kept, and
-    only one of ordinary size.
-    """
-    data = Stories(refs, preds)
-    if last_comparison.data is not None and are_same(data, last_comparison.data):
-        return last_comparison.data
-    last_comparison.data = data if data.cells <= RULES else None
-    return data
-
-
-def are_same(a: Stories, b: Stories) -> bool:
-    """True where both hold the very same stories under the same names."""
-    if len(a.refs) != len(b.refs):
-        return False
-    sides = zip((*a.refs, a.preds), (*b.refs, b.preds), strict=True)
-    return all(list(x) == list(y) and all(map(is_, x.values(), y.values())) for x, y in sides)
 
 
 class Match(NamedTuple):
@@ -230,12 +203,10 @@ class StoryMetric(Metric):
 
     def tabulate(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array]:
         """`many` of any number of videos."""
-        return Rows.joined(
-            [
-                Rows(("",) * len(portion), np.zeros(len(portion), np.int64), self.many(portion, ctx))
-                for portion in portioned(pairs, self.portion)
-            ]
-        ).columns
+        parts = []
+        for portion in portioned(pairs, self.portion):
+            parts.append(Rows(("",) * len(portion), np.zeros(len(portion), np.int64), self.many(portion, ctx)))
+        return Rows.joined(parts).columns
 
     def grid(self, pairs: Sequence[Pair]) -> Grid:
         """Every reference with every prediction of all pairs of stories."""
@@ -275,9 +246,10 @@ class StoryMetric(Metric):
         """True where a video with this prediction does not count."""
         return (pred is None and self.missing == "drop") or (self.missing == "empty" and not pred)
 
-    def table(self, data: Data, progress: Progress = silent) -> Rows:
-        found = super().table(data, progress)
-        return found if len(found) or self.missing != "empty" else replace(self, missing="zero").table(data, progress)
+    def table_without(self, rows: Rows, data: Data, progress: Progress) -> Rows:
+        if self.missing != "empty":
+            return rows
+        return replace(self, missing="zero").with_judge(self.session).table(data, progress)
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
         paired = self.pair_up(block)
@@ -325,9 +297,14 @@ class StoryMetric(Metric):
         """Where it draws "pairs": which events of each two stories it matched, in the order of the references."""
         raise NotImplementedError(f"{self.name} matches no pairs of its own")
 
-    def match_corpora(self, refs: Sequence[Corpus], preds: Corpus) -> dict[str, list[list[Match]]]:
-        """`matches` of every video by reference set, with events by their places in the stories as files tell them."""
-        data, found = compare(refs, preds), dict[str, list[list[Match]]]()
+    def match_corpora(
+        self, refs: Sequence[Corpus], preds: Corpus, data: Stories | None = None
+    ) -> dict[str, list[list[Match]]]:
+        """`matches` of every video by reference set, with events by their places in the stories as files tell them.
+
+        `data`: the same, as they were scored; what was made of them for that is not made again.
+        """
+        data, found = data or Stories(refs, preds), dict[str, list[list[Match]]]()
         ctx = self.prepare(data)
         for block in data.blocks(self.whole):
             paired = self.pair_up(block)

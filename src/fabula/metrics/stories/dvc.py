@@ -323,11 +323,13 @@ class Text(Localised):
 
     def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
         """A pair that is beyond the scorer has 0."""
-        found = scorer(self.text).pairs_many([([c], r) for c, r in zip(*overlaps.pairs.items(), strict=True)])
+        found = scorer(self.text, self.session).pairs_many(
+            [([c], r) for c, r in zip(*overlaps.pairs.items(), strict=True)]
+        )
         return np.nan_to_num(np.array([float(cell[0, 0]) for cell in found], np.float64), nan=0.0)[:, None]
 
     def about(self) -> Mapping[str, str]:
-        made = scorer(self.text)
+        made = scorer(self.text, self.session)
         return {made.name: made.version}
 
 

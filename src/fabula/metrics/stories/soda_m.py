@@ -21,7 +21,6 @@ from fabula.core.errors import InputError
 from fabula.core.means import f1
 from fabula.core.rows import CROWDED, Rows
 from fabula.data.stories import DIMENSIONS, Checklist, Event, Segment, Story, count_points
-from fabula.llm.session import current
 from fabula.match.merged import Groups
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.stories._families.merged import Merged
@@ -86,7 +85,7 @@ class Metric(Merged):
         every = [(n, g, members) for n, some in enumerate(groups) for g, members in some]
         asked = [(n, g, members) for n, g, members in every if self.counts_at(told[n][0], g)]
         questions = [(checklist_of(told[n][0], g), join_captions(told[n][1], members)) for n, g, members in asked]
-        judge, session = find_judge(self.judge), current()
+        judge, session = find_judge(self.judge), self.judge_session
         model = session.model_of(self.judge)
         answers = checklists.count_points(judge, session, model, questions)
         unread = sum(not counts for counts in answers)

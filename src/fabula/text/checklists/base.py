@@ -15,7 +15,7 @@ from fabula.data.stories import Checklist
 from fabula.llm.answer import Answer
 from fabula.llm.call import Call
 from fabula.llm.session import Session
-from fabula.text.judges.base import hash_prompt
+from fabula.text.judges.base import describe_prompt, hash_prompt
 from fabula.text.judges.scorer import check_answered
 
 Counts = Mapping[str, int]
@@ -48,9 +48,7 @@ class ChecklistJudge:
 
     @property
     def version(self) -> str:
-        known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
-        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompt={self.prompt}{known},{parameters},tries={self.tries}"
+        return f"{describe_prompt(self.prompt, self.published, self.parameters)},tries={self.tries}"
 
 
 def count_points(

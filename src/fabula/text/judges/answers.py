@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import close_to, key
 from fabula.llm.call import Call
 from fabula.text.judges import plm
-from fabula.text.judges.base import hash_prompt
+from fabula.text.judges.base import describe_prompt, hash_prompt
 from fabula.text.judges.fabula import mark
 from fabula.text.judges.reading import THOUGHTS, find_objects
 
@@ -37,11 +38,12 @@ class AnswerJudge:
 
     name: str
     about: str
-    messages: Callable[[str, str, str], tuple[str, str]]
+    messages: Callable[..., tuple[str, str]]  # question, prediction, right answer → system, user
     read: Callable[[str], float | None]
     source: str = "ours"
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 64})
+    parameters: Mapping[str, object] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 64})
     published: str = ""  # hash of the prompt as published, where it is somebody else's
+    installed: bool = False  # its messages take the `folder` of the user's copy of a program
 
     def call(self, model: str, question: str, prediction: str, target: str) -> Call:
         system, user = self.messages(question, prediction, target)
@@ -50,10 +52,13 @@ class AnswerJudge:
     @property
     def version(self) -> str:
         """What a signature says of it, besides the model."""
-        found = hash_prompt(*self.messages("Q", "P", "T"))
-        known = "" if not self.published else ",published" if self.published == found else ",not-the-published"
-        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompt={found}{known},{parameters}"
+        return describe_prompt(hash_prompt(*self.messages("Q", "P", "T")), self.published, self.parameters)
+
+    def located(self, folder: Path | None) -> AnswerJudge:
+        """The judge whose prompt is looked for in this folder first."""
+        if folder is None or not self.installed:
+            return self
+        return replace(self, messages=partial(self.messages, folder=folder))
 
 
 def show_answer(question: str, prediction: str, target: str) -> tuple[str, str]:
@@ -84,6 +89,7 @@ EVERY = (
         source=f"{plm.PACKAGE} {plm.PATH}",
         parameters=plm.PARAMETERS,
         published=plm.ANSWERS_HASH,
+        installed=True,
     ),
 )
 

@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from fabula.llm.call import Call
 
 DIGITS = 16  # of the prompt's hash
-Messages = Callable[[str, str], tuple[str, str]]  # prediction, reference → system, user
+Messages = Callable[..., tuple[str, str]]  # prediction, reference → system, user
 Read = Callable[[str], float | None]
 
 
@@ -34,12 +35,19 @@ class Judge:
     published: str = ""  # hash of the prompt as published, where it is somebody else's
     schema: Mapping[str, Any] | None = None  # of a JSON answer, where the endpoint can be held to one
     variants: Mapping[str, Messages] = field(default_factory=dict)  # the same question put otherwise: order, wording
+    installed: bool = False  # its messages are read from the user's copy of a program, and take the `folder` of one
 
     def call(self, model: str, prediction: str, reference: str, again: int = 0) -> Call:
         """The one question about a pair; asked again, it has the parameter `seed`, and is another call."""
         system, user = self.messages(prediction, reference)
         parameters = {**self.parameters, **({"seed": again} if again else {})}
         return Call(model, user, system=system, parameters=parameters, schema=self.schema)
+
+    def located(self, folder: Path | None) -> Judge:
+        """The judge whose prompt is looked for in this folder first."""
+        if folder is None or not self.installed:
+            return self
+        return replace(self, messages=partial(self.messages, folder=folder))
 
     def varied(self, how: str) -> Judge:
         """The judge that asks the same in another way."""
@@ -53,13 +61,17 @@ class Judge:
     @property
     def version(self) -> str:
         """What a signature says of it, besides the model."""
-        known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
-        parameters = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        schema = ",schema" if self.schema else ""
-        return f"prompt={self.prompt}{known}{schema}" + (f",{parameters}" if parameters else "")
+        schema = ("schema",) if self.schema else ()
+        return describe_prompt(self.prompt, self.published, self.parameters, *schema)
 
     def __str__(self) -> str:
         return f"judge:{self.name}"
+
+
+def describe_prompt(prompt: str, published: str, parameters: Mapping[str, object], *more: str) -> str:
+    """A prompt in a signature: its hash, whether it is the published one, how it is asked."""
+    known = "" if not published else ",published" if published == prompt else ",not-the-published"
+    return ",".join([f"prompt={prompt}{known}", *more, *(f"{k}={v}" for k, v in sorted(parameters.items()))])
 
 
 def hash_prompt(system: str, user: str) -> str:

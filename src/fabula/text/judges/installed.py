@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,19 +31,6 @@ PARTS = (
 )
 LONGEST = 4 << 20  # bytes of a file of code
 CLONED = "github.com/"  # how what is to be cloned begins, where others are installed
-folder: ContextVar[Path | None] = ContextVar("folder", default=None)  # of --judge-prompts
-
-
-@contextmanager
-def reading_from(cloned: Path | None) -> Iterator[None]:
-    """Prompts are looked for in this folder first, by everything within."""
-    if cloned is not None and not cloned.is_dir():
-        raise InputError("no such folder", file=cloned, hint="--judge-prompts names a clone of a repository")
-    token = folder.set(cloned)
-    try:
-        yield
-    finally:
-        folder.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +42,18 @@ class Found:
     digest: str  # SHA-256 of its code, as `ast` writes it
 
 
-def read_constant(package: str, path: str, name: str, pip: str = "") -> Found:
+def read_constant(package: str, path: str, name: str, pip: str = "", folder: Path | None = None) -> Found:
     """A text of a module, by its name."""
-    tree, source = open_tree(package, path, pip)
+    tree, source = open_tree(package, path, pip, folder)
     value = constants(tree).get(name)
     if not isinstance(value, str):
         raise refuse(source, name, "is no text made of literals there")
     return Found(value, f"{source}:{name}", hashlib.sha256(value.encode()).hexdigest())
 
 
-def read_function(package: str, path: str, name: str, pip: str = "") -> Found:
+def read_function(package: str, path: str, name: str, pip: str = "", folder: Path | None = None) -> Found:
     """A function that only builds text."""
-    tree, source = open_tree(package, path, pip)
+    tree, source = open_tree(package, path, pip, folder)
     node = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
     if node is None:
         raise refuse(source, name, "is no function there")
@@ -84,9 +69,10 @@ def read_quoted(
     names: Sequence[str],
     pick: Callable[[ast.FunctionDef], Sequence[ast.expr]],
     pip: str = "",
+    folder: Path | None = None,
 ) -> Found:
     """The expressions that `pick` finds in a function, as a function of their variables, `names`."""
-    tree, source = open_tree(package, path, pip)
+    tree, source = open_tree(package, path, pip, folder)
     node = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
     picked = [] if node is None else list(pick(node))
     if not picked:
@@ -156,17 +142,16 @@ def strip_places(expr: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(expr), mode="eval").body
 
 
-def find_file(package: str, path: str, pip: str = "") -> tuple[Path, str]:
-    """A file of an installed package, and the package with its version; nothing is imported."""
+def find_file(package: str, path: str, pip: str = "", folder: Path | None = None) -> tuple[Path, str]:
+    """A file of an installed package, and the package with its version; nothing is imported. The folder comes first."""
     import importlib.util
     from importlib.metadata import PackageNotFoundError, distribution
 
-    cloned = folder.get()
-    for home in () if cloned is None else (cloned, cloned / package.rpartition("/")[2]):
+    for home in () if folder is None else (folder, folder / package.rpartition("/")[2]):
         if (home / path).is_file():
             return home / path, f"{package} in a folder"
     if package.startswith(CLONED):
-        lacking = f"; {cloned} has no file {path}" if cloned is not None else ""
+        lacking = f"; {folder} has no file {path}" if folder is not None else ""
         hint = f"git clone it, and say --judge-prompts FOLDER{lacking}"
         raise SpecError(f"this prompt is read from your own copy of {package}, which is no package; {hint}")
     head = path.partition("/")[0]
@@ -184,8 +169,8 @@ def find_file(package: str, path: str, pip: str = "") -> tuple[Path, str]:
     return file, named
 
 
-def open_tree(package: str, path: str, pip: str) -> tuple[ast.Module, str]:
-    file, named = find_file(package, path, pip)
+def open_tree(package: str, path: str, pip: str, folder: Path | None) -> tuple[ast.Module, str]:
+    file, named = find_file(package, path, pip, folder)
     source = f"{named} {path}"
     try:
         with file.open("rb") as stream:

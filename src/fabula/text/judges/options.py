@@ -68,11 +68,8 @@ class JudgeOptions(Options):
             raise SpecError("a judge is needed; say --judge-url and --judge-model, or --judge-replay")
         if self.judge_replay is not None and self.judge_record is not None:
             raise SpecError("--judge-record writes judgements and --judge-replay reads them; say one of the two")
-        try:
-            values = {name: getattr(self, f"judge_{name}") for name in SHARED}
-            endpoint = EndpointOptions(**{name: value for name, value in values.items() if value is not None})
-        except SpecError as error:  # says --url
-            raise SpecError(str(error).replace("--", "--judge-")) from None
+        values = {name: getattr(self, f"judge_{name}") for name in SHARED}
+        endpoint = EndpointOptions(prefix="judge-", **{k: v for k, v in values.items() if v is not None})
         if self.judge_model is not None or (self.judge_replay is None and endpoint.is_fake):
             return endpoint
         if self.judge_replay is None:
@@ -82,19 +79,10 @@ class JudgeOptions(Options):
 
 def list_models(record: Path) -> list[str]:
     """The models whose answers are on record, in the order of first appearance."""
-    import json
+    from fabula.llm.store import AnswerStore
 
-    from fabula.llm.record import Record
-
-    found: dict[str, None] = {}
-    with Record(record) as answers:
-        for place in answers.places.values():
-            answers.file.seek(place)
-            try:
-                found[str(json.loads(answers.file.readline())["call"]["model"])] = None
-            except (ValueError, KeyError, TypeError, RecursionError):
-                continue  # it says so when it is asked for
-    return list(found)
+    with AnswerStore(record) as answers:
+        return answers.models()
 
 
 def find_model(record: Path) -> str:

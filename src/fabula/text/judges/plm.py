@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.text.judges.base import Judge
-from fabula.text.judges.installed import folder, read_function, take_messages
+from fabula.text.judges.installed import read_function, take_messages
 
 PACKAGE, PATH = "lmms-eval", "lmms_eval/tasks/plm_videobench/eval_utils.py"
 PIP = "--no-deps lmms-eval==0.7.3"
@@ -29,19 +29,19 @@ PARAMETERS = {"temperature": 0, "max_tokens": 256}
 @lru_cache(maxsize=4)
 def find_prompt(name: str, where: Path | None) -> Callable[..., Any]:
     """A function of the installed file that builds messages, or of the file in this folder."""
-    found: Callable[..., Any] = read_function(PACKAGE, PATH, name, PIP).value
+    found: Callable[..., Any] = read_function(PACKAGE, PATH, name, PIP, where).value
     return found
 
 
-def ask_about(prediction: str, reference: str) -> tuple[str, str]:
+def ask_about(prediction: str, reference: str, folder: Path | None = None) -> tuple[str, str]:
     """A caption and what it should say → system, user."""
-    messages = find_prompt(CAPTIONS, folder.get())(reference, prediction)
+    messages = find_prompt(CAPTIONS, folder)(reference, prediction)
     return take_messages(messages, f"{PACKAGE} {PATH}:{CAPTIONS}")
 
 
-def ask_about_answer(question: str, prediction: str, target: str) -> tuple[str, str]:
+def ask_about_answer(question: str, prediction: str, target: str, folder: Path | None = None) -> tuple[str, str]:
     """An answer to a question, and the right one → system, user."""
-    messages = find_prompt(ANSWERS, folder.get())(question, prediction, target)
+    messages = find_prompt(ANSWERS, folder)(question, prediction, target)
     return take_messages(messages, f"{PACKAGE} {PATH}:{ANSWERS}")
 
 
@@ -81,6 +81,7 @@ JUDGES = (
         source=f"{PACKAGE} {PATH}",
         parameters=PARAMETERS,
         published=CAPTIONS_HASH,
+        installed=True,
     ),
     Judge(
         "plm-rcap",
@@ -90,5 +91,6 @@ JUDGES = (
         source=f"{PACKAGE} {PATH}",
         parameters=PARAMETERS,
         published=CAPTIONS_HASH,
+        installed=True,
     ),
 )

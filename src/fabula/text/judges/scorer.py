@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Progress, silent
 from fabula.llm.answer import Answer, CallError
-from fabula.llm.session import Session, asking, current, session_in_use
+from fabula.llm.session import Session
 from fabula.text._scorer import Block, Scorer, Wanted
 from fabula.text.judges import judge
 from fabula.text.judges.attempts import speaks_to_judge
 from fabula.text.judges.fake import reply
-from fabula.text.judges.installed import reading_from
 from fabula.text.judges.options import JudgeOptions
 
 HEAD = "judge"
-last_session: list[Session] = []  # the session that was asked last: pages draw pairs when a run is over
 
 
 class JudgeScorer:
@@ -27,16 +25,16 @@ class JudgeScorer:
 
     alone = True
 
-    def __init__(self, named: str = "") -> None:
-        self.named = named
-        name, at, model = named.partition("@")
-        self.judge = judge(name) if name else None
-        self.model = model if at else ""
+    def __init__(self, named: str = "", session: Session | None = None) -> None:
+        self.session = session
+        name, _, self.model = named.partition("@")
+        folder = None if session is None else session.prompts
+        self.judge = judge(name).located(folder) if name else None
         self.name = f"{HEAD}:{named}" if named else HEAD
 
-    def of(self, named: str) -> JudgeScorer:
-        """The scorer of this judge: NAME, or NAME@MODEL."""
-        return JudgeScorer(named)
+    def of(self, named: str, session: Session | None = None) -> JudgeScorer:
+        """The scorer of this judge, NAME or NAME@MODEL, who asks this session."""
+        return JudgeScorer(named, session)
 
     @property
     def version(self) -> str:
@@ -61,39 +59,28 @@ class JudgeScorer:
     def judge_pairs(self, pairs: Sequence[tuple[str, str]], spared: int = 0) -> list[float]:
         """What the judge says of (candidate, reference) pairs; NaN where nothing can be read in its answer."""
         assert self.judge is not None, "text.scorer names the judge"
-        session = find_session()
-        model = self.model or session.options.model
+        if self.session is None:
+            raise SpecError(f"{self.name} asks a model, and none is named; say --judge-url and --judge-model")
+        model = self.model or self.session.options.model
         calls = {pair: self.judge.call(model, *pair) for pair in dict.fromkeys(pairs)}
-        if session_in_use.get() is None and any(call.key not in session.known for call in calls.values()):
-            current()  # says that nobody can be asked
-        answers = session.ask([calls[pair] for pair in pairs]) if pairs else []
+        answers = self.session.ask([calls[pair] for pair in pairs]) if pairs else []
         check_answered(answers)
-        read = {a.text: self.judge.read(a.text) for a in answers if isinstance(a, Answer)}
-        values = [read[a.text] if isinstance(a, Answer) else None for a in answers]
-        unread = [a.text for a, v in zip(answers, values, strict=True) if v is None and isinstance(a, Answer)]
-        tried = sum(speaks_to_judge(text) for text in {candidate for candidate, _ in pairs})
-        session.tell(len(unread), spared, tried, len(values) - len(unread), unread[0] if unread else "")
+        words = {pair: a.text for pair, a in zip(pairs, answers, strict=True) if isinstance(a, Answer)}
+        read = {text: self.judge.read(text) for text in set(words.values())}
+        values = [read[words[pair]] for pair in pairs]
+        unread = [words[pair] for pair, value in zip(pairs, values, strict=True) if value is None]
+        attempts = sum(speaks_to_judge(text) for text in {candidate for candidate, _ in pairs})
+        sample = unread[0] if unread else ""
+        self.session.tell(len(unread), spared, attempts, len(values) - len(unread), sample, words)
         return [float("nan") if v is None else v for v in values]
 
 
-@contextmanager
-def session_of(ask: JudgeOptions) -> Iterator[Session]:
-    """The session of the caller, where one is open; else that which the options name, for everything within."""
-    open_now = session_in_use.get()
-    if open_now is not None:
-        yield open_now
-        return
-    with reading_from(ask.judge_prompts), asking(ask.endpoint(), reply=reply) as session:
-        yield session
-
-
-def find_session() -> Session:
-    """The session of this run; its answers stay known after the run."""
-    open_now = session_in_use.get()
-    if open_now is not None:
-        last_session[:] = [open_now]
-        return open_now
-    return last_session[0] if last_session else current()
+def open_session(ask: JudgeOptions, progress: Progress = silent) -> Session:
+    """The session that the options of a judge name; its connections are opened when it is first asked."""
+    prompts = ask.judge_prompts
+    if prompts is not None and not prompts.is_dir():
+        raise InputError("no such folder", file=prompts, hint="--judge-prompts names a clone of a repository")
+    return Session(ask.endpoint(), reply=reply, prompts=prompts, progress=progress)
 
 
 def check_answered(answers: Sequence[Answer | CallError]) -> None:

@@ -8,12 +8,12 @@ from typing import Unpack
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import split_keywords, with_options
-from fabula.evaluate.base import Shelf
 from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.clusters import name as name_groups
 from fabula.evaluate.inputs import take_both, take_refs, take_sets, take_systems
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.request import make_request, run_request
+from fabula.evaluate.score import Cache
 from fabula.io.given import is_texts
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
@@ -50,11 +50,11 @@ def compare(
     options, named = take_sets(options), take_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")
-    shelf: Shelf = {}  # references are read once
+    files = Cache().files  # references are read once
     refs = refs if any(map(is_texts, named.values())) else take_refs(refs, options)
     both = {name: take_both(system, refs, options, f"system {name}") for name, system in named.items()}
     asked = {name: make_request(*found, options, progress) for name, found in both.items()}
-    results = {name: run_request(replace(request, shelf=shelf)) for name, request in asked.items()}
+    results = {name: run_request(replace(request, cache=Cache(files=files))) for name, request in asked.items()}
     first = next(iter(results.values()))
     for name, result in results.items():
         if result.task != first.task:

@@ -13,7 +13,7 @@ from fabula.diagnosis.protocols import Compared, Overview, overview
 from fabula.evaluate.inputs import take_both, take_sets
 from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.evaluate.request import check_judged, infer_task
-from fabula.text.judges.scorer import session_of
+from fabula.text.judges.scorer import open_session
 from fabula.verbs.keywords import Data, ProtocolsKeywords
 
 WITHOUT = ("protocol", "metrics", "strict", *WHERE)  # a protocol has them
@@ -54,8 +54,8 @@ def protocols(
         return panel(predictions, several, compared.judges, task or agreed, options=options, progress=progress)
     if not options.names_judge:
         return overview(predictions, several, names, task, progress=progress, options=options)
-    with session_of(options):  # asked once for all protocols
-        seen = overview(predictions, several, names, task, progress=progress, options=options)
+    with open_session(options, progress) as judge:  # asked once for all protocols
+        seen = overview(predictions, several, names, task, progress=progress, options=options, judge=judge)
     check_judged((m for column in seen.columns for m in column.metrics.values()), options)
     return seen
 

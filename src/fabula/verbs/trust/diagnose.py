@@ -12,8 +12,7 @@ from fabula.data.stories import Corpus
 from fabula.diagnosis.errors import Diagnosis, errors
 from fabula.diagnosis.finding import Limits
 from fabula.diagnosis.retrieval import Recall, Retrieval, retrieval
-from fabula.evaluate.base import Readable
-from fabula.evaluate.inputs import take_both
+from fabula.evaluate.inputs import Readable, take_both
 from fabula.evaluate.options import ScoreOptions
 from fabula.stats.resampling import Resampling
 from fabula.verbs.keywords import Data, DiagnoseKeywords

@@ -20,7 +20,7 @@ from fabula.diagnosis.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
-from fabula.text.judges.scorer import session_of
+from fabula.text.judges.scorer import open_session
 from fabula.verbs.keywords import StressKeywords
 
 WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement counts 0
@@ -68,9 +68,9 @@ def stress(
     asks = any(metric.uses_llm for metric in wanted)
     if ask.judge_flags and not asks:
         raise SpecError(f"none of these metrics asks a judge, and {ask.judge_flags[0]} would not be heeded")
-    with session_of(ask) if asks else nullcontext():
+    with open_session(ask) if asks else nullcontext() as judge:
         seen = spoil_stories(
-            wanted,
+            [metric.with_judge(judge) for metric in wanted],
             stories,
             changes=options.ways or None,
             copies=options.copies,

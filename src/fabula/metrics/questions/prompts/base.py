@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import FabulaError
 from fabula.llm.call import Call
 from fabula.text.judges.base import DIGITS, hash_prompt
-from fabula.text.judges.installed import Found, folder
+from fabula.text.judges.installed import Found
 
-
-def read_copy(read: Callable[..., Found], *args: Any) -> Any:
-    """What `read` finds in the user's copy of a program; looked up once."""
-    return find_once(folder.get(), read, *args)
+OURS = "ours"
 
 
 @lru_cache(maxsize=32)
-def find_once(where: Path | None, read: Callable[..., Found], *args: Any) -> Any:
-    return read(*args).value
+def read_copy(folder: Path | None, read: Callable[..., Found], *args: Hashable) -> Any:
+    """What `read` finds in the user's copy of a program; looked up once. The folder comes first."""
+    return read(*args, folder=folder).value
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,15 @@ class Examination:
     name: str
     first: Prompt
     second: Prompt
-    source: str = "ours"  # or the program whose copy the prompts are read from
+    source: str = OURS  # or the program whose copy the prompts are read from
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 2048})
+
+    def located(self, folder: Path | None) -> Examination:
+        """The examination whose prompts are looked for in this folder first."""
+        if folder is None or self.source == OURS:
+            return self
+        first, second = (replace(p, build=partial(p.build, folder=folder)) for p in (self.first, self.second))
+        return replace(self, first=first, second=second)
 
     def ask_first(self, model: str, *variables: Any) -> Call:
         return self.ask(self.first, model, *variables)

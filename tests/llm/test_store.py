@@ -11,7 +11,7 @@ pytest.importorskip("httpx", reason="the extra llm is not installed")
 from fabula.core.errors import InputError
 from fabula.llm import Answer, Call, CallError, EndpointOptions
 from fabula.llm.fake import Server, serving
-from fabula.llm.record import Record
+from fabula.llm.store import AnswerStore
 from tests.llm.helpers import ask_all
 
 
@@ -42,16 +42,16 @@ def test_a_failure_is_no_answer(tmp_path):
 
 def test_a_line_that_was_cut_is_passed_over_and_cut_off(tmp_path):
     file = tmp_path / "record.jsonl"
-    with Record(file, append=True) as record:
+    with AnswerStore(file, append=True) as record:
         for i, call in enumerate(calls(3)):
             record.put(call, Answer(f"answer {i}"))
             record.put(call, Answer("another"))  # is there already
     whole = file.read_bytes()
     for cut in (1, 20, 60):
         file.write_bytes(whole[:-cut])
-        with Record(file) as record:
+        with AnswerStore(file) as record:
             assert len(record) == 2
-    with Record(file, append=True) as record:
+    with AnswerStore(file, append=True) as record:
         record.put(calls(3)[2], Answer("answer 2"))
     assert file.read_bytes() == whole
 
@@ -59,8 +59,8 @@ def test_a_line_that_was_cut_is_passed_over_and_cut_off(tmp_path):
 def test_two_cannot_append_at_once(tmp_path):
     pytest.importorskip("fcntl", reason="no locks here")
     file = tmp_path / "record.jsonl"
-    code = f"from pathlib import Path; from fabula.llm.record import Record; Record(Path({str(file)!r}), True)"
-    with Record(file, append=True):
+    code = f"from pathlib import Path; from fabula.llm.store import AnswerStore; AnswerStore(Path({str(file)!r}), True)"
+    with AnswerStore(file, append=True):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "another process appends to it" in run.stderr
 
@@ -70,16 +70,16 @@ def test_files_that_are_no_records(tmp_path, line):
     file = tmp_path / "record.jsonl"
     file.write_text(line + "\n")
     with pytest.raises(InputError, match="line 1"):
-        Record(file)
+        AnswerStore(file)
 
 
 def test_a_damaged_answer_is_named(tmp_path):
     file = tmp_path / "record.jsonl"
     file.write_text(json.dumps({"key": calls(1)[0].key, "answer": {"text": 3}}) + "\n")
-    with Record(file) as record, pytest.raises(InputError, match="damaged"):
+    with AnswerStore(file) as record, pytest.raises(InputError, match="damaged"):
         record.get(calls(1)[0].key)
     with pytest.raises(InputError, match="no such file"):
-        Record(tmp_path / "none")
+        AnswerStore(tmp_path / "none")
 
 
 def test_file_of_something_else_is_never_cut(tmp_path):
@@ -87,9 +87,9 @@ def test_file_of_something_else_is_never_cut(tmp_path):
     path = tmp_path / "predictions.json"
     path.write_text('{"results": {"v1": []}}')
     with pytest.raises(InputError, match="no line of a record"):
-        Record(path, append=True)
+        AnswerStore(path, append=True)
     assert path.read_text() == '{"results": {"v1": []}}'
     for torn in ('{"ke', '{"key": "0123'):
         path.write_text(torn)
-        Record(path, append=True).close()
+        AnswerStore(path, append=True).close()
         assert path.read_text() == ""
