@@ -102,7 +102,8 @@ else:  # hidden from type checkers, for which every name would be there
         if name == "match":
             return importlib.import_module("fabula.match")
         if name in _HOMES:
-            return getattr(importlib.import_module(_HOMES[name]), name)
+            globals()[name] = found = getattr(importlib.import_module(_HOMES[name]), name)  # looked up once
+            return found
         raise AttributeError(f"module 'fabula' has no attribute {name!r}")
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("httpx", reason="the extra llm is not installed")
 from fabula.core.errors import SpecError
 from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, batch
 from fabula.llm import client as module
-from fabula.llm.batch import ask_batch, cut_batches
+from fabula.llm.batch import cut_batches, send_batch, wait_batch
 from fabula.llm.client import HttpClient
 from fabula.llm.fake import Server, serving
 from fabula.llm.prices import Prices
@@ -183,19 +183,17 @@ def test_a_rate_of_tokens_is_kept_and_what_was_not_used_given_back():
 
 def test_a_batch():
     some = calls(5)
-    remembered = []
 
     async def run(server):
         async with HttpClient(EndpointOptions(url=server.url)) as client:
-            first = await ask_batch(client, some, remember=remembered.append, pause=0.01)
-            again = await ask_batch(client, some, known=remembered[0], pause=0.01)
-            return first, again
+            batch, keys = await send_batch(client, some, "tag"), [call.key for call in some]
+            return [await wait_batch(client, batch, keys, 0.01) for _ in range(2)]
 
     with serving(Server(fault=lambda n, body: "server" if n == 2 else None)) as server:
         first, again = asyncio.run(run(server))
         assert len(server.log) == 5  # what is known is not sent again
     assert first[some[0].key].text == "question 0" and isinstance(first[some[1].key], CallError)
-    assert again.keys() == first.keys() and len(remembered) == 1
+    assert again.keys() == first.keys()
     assert [len(b) for b in cut_batches(calls(3))] == [3]
 
 

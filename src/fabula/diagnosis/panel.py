@@ -32,8 +32,8 @@ from fabula.stats.bootstrap import Interval, bootstrap
 from fabula.stats.choose import choose_difference
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import samples
-from fabula.text.judges import Judge
 from fabula.text.judges import room as judge_room
+from fabula.text.judges.base import Judge
 from fabula.text.judges.options import JudgeOptions, list_models
 
 METRIC = {"dense": "SODA_c", "captions": "TextScore"}  # whose caption scorer a judge becomes

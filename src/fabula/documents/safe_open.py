@@ -165,8 +165,7 @@ def read_bytes(path: Path) -> bytes:
 
 def check_whole(path: Path, size: int, held: int) -> None:
     """Refuse to hold a file, of which `held` bytes are in memory already."""
-    left = available() + held
-    if size > STEP and size * WHOLE > left:
+    if size > STEP and size * WHOLE > (left := available() + held):
         seen = f"{'unpacks to ' if path.suffix == '.gz' and held else ''}{in_bytes(size)}{' or more' if held else ''}"
         problem = f"{seen} in one document, too much for the {in_bytes(left)} of memory that are left"
         raise InputError(problem, file=path, hint=STREAM)

@@ -10,6 +10,7 @@ from fabula.data.stories import Corpus
 from fabula.evaluate.options import ScoreOptions
 
 Readable = str | Path | Corpus
+READABLE = (str, Path, Corpus)  # as they are
 
 
 def take(value: object, name: str, options: ScoreOptions, role: str = "predictions") -> Readable:

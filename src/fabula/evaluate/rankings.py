@@ -221,17 +221,15 @@ def note_oddities(block: Block, listed: Listed, reading: Reading) -> None:
         notes.add(
             "{n} predicted windows are reversed, zero-length or negative; the first two match nothing", name_id(id)
         )
-    for i in rising.tolist():
-        text = "{n} queries list answers in another order than their scores (see order=… in each signature)"
-        notes.add(text, name_id(block.queries[i].id))
+    remarks = {"{n} queries list answers in another order than their scores (see order=… in each signature)": rising}
     if any(m.param("order", "file") == "score" for m in listed.metrics):
-        for i in unscored.tolist():
-            text = "{n} queries have answers without a score; they stay in the order of the file"
-            notes.add(text, name_id(block.queries[i].id))
-        for i in level(block).tolist():
-            text = (
-                "{n} queries give all their answers one score; they rank by start (order=file takes the list's order)"
-            )
+        remarks["{n} queries have answers without a score; they stay in the order of the file"] = unscored
+        level_text = (
+            "{n} queries give all their answers one score; they rank by start (order=file takes the list's order)"
+        )
+        remarks[level_text] = level(block)
+    for text, at in remarks.items():
+        for i in at.tolist():
             notes.add(text, name_id(block.queries[i].id))
 
 

@@ -15,7 +15,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.data.result import Result
 from fabula.data.stories import Corpus
-from fabula.evaluate.inputs import Readable, take_both, take_sets
+from fabula.evaluate.inputs import READABLE, Readable, take_both, take_sets
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.score import Cache, Comparison
 from fabula.evaluate.score import score as score_comparison
@@ -100,21 +100,23 @@ def score(
     """Predictions against references, both files or objects; `ci` adds intervals, over groups with `cluster`."""
     if cluster is not None and not ci:
         raise SpecError("without --ci nothing is drawn, and --cluster would not be heeded; add --ci")
-    options = take_sets(options)
-    taken, several = take_both(predictions, refs, options)
+    if options.sets is not None:
+        options = take_sets(options)
+    if isinstance(predictions, READABLE) and isinstance(refs, READABLE):
+        taken, several = predictions, [refs]
+    else:
+        taken, several = take_both(predictions, refs, options)
     result = run_request(make_request(taken, several, options, progress))
     if not ci:
         return result
-    from fabula.evaluate.intervals import with_intervals
+    from fabula.evaluate.intervals import cluster_results, name_groups, with_intervals
     from fabula.stats.resampling import Resampling as Default
 
     how = Default() if ci is True else ci
     if cluster is None:
         return with_intervals(result, how)
-    from fabula.evaluate.clusters import cluster_results, name
-
     clustered, n = cluster_results({"": result}, cluster, [taken], several)
-    return with_intervals(clustered[""], how, f"|clusters:{name(cluster)}:{n}", n)
+    return with_intervals(clustered[""], how, f"|clusters:{name_groups(cluster)}:{n}", n)
 
 
 def run_request(request: Request, task: str | None = None) -> Result:
@@ -262,5 +264,5 @@ def check_request(request: Request, agreed: str | None) -> None:
     options.check_task(agreed or "dense", task_names)
     if options.repair and protocol and agreed in STORIES and not protocol.judges_segments:
         raise SpecError(f"--repair is not heeded by {protocol.name}, which takes segments as they are; mend the file")
-    if options.sharded and agreed not in (None, *STORIES):
+    if agreed not in (None, *STORIES) and options.sharded:
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")

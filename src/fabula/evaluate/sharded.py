@@ -139,7 +139,7 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
     return {**seen.counts, "unparsed": notes.tally.get("unparsed", 0)}
 
 
-def stands_twice(found: tuple[int, int, int, int, str], pieces: list[list[Any]]) -> InputError:
+def stands_twice(found: tuple[int, int, int, int, str], pieces: list[tuple[int, str]]) -> InputError:
     place, line, first_place, first_line, id = found
     path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
     source = Source(path, unit=name_unit(path))

@@ -25,7 +25,6 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +83,7 @@ def pack(folder: Folder, parts: tuple[str, ...], places: NDArray[np.int64], rows
     """Rows as numpy's .npz, ids as the bytes of a JSON list; the archive's comment, which comes last, is the seal."""
     ids = np.frombuffer(json.dumps(list(rows.keys)).encode(), dtype=np.uint8)
     out = io.BytesIO()
-    columns: dict[str, Any] = {f"column {n}": column for n, column in rows.columns.items()}
+    columns = {f"column {n}": column for n, column in rows.columns.items()}
     np.savez(out, places=places, ids=ids, refset=rows.refset, **columns)
     with zipfile.ZipFile(out, "a") as archive:
         archive.comment = bytes(2 * SIZE)
@@ -173,7 +172,7 @@ def survey_shard(job: Job) -> int:
     return job.shard
 
 
-def describe(shard: Shard) -> dict[str, Any]:
+def describe(shard: Shard) -> dict[str, object]:
     """Counts, and for each kind of remark how often and the first places."""
     sets, preds = shard.sets, shard.preds
     videos = {v: place for v, place in shard.places.items() if any(len(r[v]) for r in sets if v in r)}
@@ -233,7 +232,7 @@ def score_shard(job: Job) -> int:
     return job.shard
 
 
-def put_statistics(folder: Folder, counted: Any, *parts: str) -> None:
+def put_statistics(folder: Folder, counted: object, *parts: str) -> None:
     """Sorted: counts of a set come in another order in every process, and the same run should write the same bytes."""
     folder.put({"statistics": json.loads(json.dumps(counted, sort_keys=True))}, *parts)
 
@@ -243,7 +242,7 @@ def merged_file(metric: Metric) -> tuple[str, str, str]:
 
 
 @lru_cache(maxsize=4)
-def merged_statistics(folder: Folder, *parts: str) -> Any:
+def merged_statistics(folder: Folder, *parts: str) -> object:
     """Loaded once by each process, not once a shard. The folder's mark tells two runs apart."""
     return folder.get(*parts)["statistics"]
 

@@ -27,7 +27,7 @@ OURS = "fabula"  # whose rules read answers in words, where nobody says
 
 def compare(request: Request, task: str | None) -> tuple[Comparison, list[Metric]]:
     """Stories; without a task, predictions that have captions are dense captions, others a procedure."""
-    if request.options.sharded or request.runner is not None:
+    if request.runner is not None or request.options.work is not None or request.options.resume:
         from fabula.evaluate import sharded
 
         return sharded.compare(request, task)
@@ -95,10 +95,11 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     pred = check_predictions(pred, notes, options.strict, request.judges_segments)
     if request.judges_segments:
         sets = [check_references(ref, notes, options.repair) for ref in sets]
-    for ref in sets:
+    for ref in (ref for ref in sets if ref.aliases):
         pred = resolve_aliases(pred, {name: v for name, v in ref.aliases.items() if name not in ref}, notes)
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
-    return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
+    known = {v for ref in sets for v in ref}
+    return sets, pred if known.issuperset(pred) else reconcile(pred, known, notes)
 
 
 def own_format(request: Request) -> str | None:

@@ -6,13 +6,13 @@
     wire.py      reads replies with limits on size and time, and removes the key
     client.py    sends calls: retries, Retry-After, a check of the context length before sending
     batch.py     sends the same calls through a batch endpoint
-    record.py    answers as lines of a file: recorded, and replayed without a network
+    store.py     the store of answers, in memory and as lines of a file: recorded, and replayed without a network
     session.py   one client for a whole run, called from synchronous code; counts and hashes its calls
     prices.py    tokens → money
     fake.py      a built-in endpoint for tests and dry runs, with every fault of a real one
     options.py   the flags of all verbs that ask a model
 
-A client is any object with `async ask(call) → Answer`: the HTTP client, a recorder around it, a replay, a batcher.
+A client is any object with `async ask(call) → Answer`: the HTTP client, a store in front of it, a batcher.
 """
 
 from fabula.llm.answer import Answer, CallError, EndpointError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from fabula.core.errors import FabulaError, shown
 
@@ -19,9 +19,6 @@ class Answer:
     tokens_in: int | None = None  # None where the endpoint does not say
     tokens_out: int | None = None
     seconds: float = 0.0  # from sending to the last byte
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +59,11 @@ class ReplyError(Exception):
         super().__init__(problem)
 
 
-def read_document(document: Any, seconds: float) -> Answer:
+def read_document(document: object, seconds: float) -> Answer:
     """The answer in a reply of POST /chat/completions, or in a line of a batch."""
     usage = read_usage(document)
     try:
-        choice = document["choices"][0]
+        choice = cast("Any", document)["choices"][0]
         content = choice["message"]["content"]
         finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -85,7 +82,7 @@ def read_document(document: Any, seconds: float) -> Answer:
     return Answer(text, finish, *usage, seconds)
 
 
-def read_usage(document: Any) -> tuple[int | None, int | None]:
+def read_usage(document: object) -> tuple[int | None, int | None]:
     """Tokens in and out, where the reply counts them."""
     usage = document.get("usage") if isinstance(document, dict) else None
     if not isinstance(usage, dict):

@@ -3,7 +3,7 @@
 A batch is a file of lines {"custom_id": the call's key, "method", "url", "body"}. Its answers return by that id in any
 order, and a failed line is a CallError like any other.
 
-    ask_batch   sends calls as one batch, or waits for a batch that was sent before
+    send_batch  sends calls as one batch; wait_batch waits for its answers
     Batcher     a client that collects calls and sends them together
 
 Nothing is sent twice, even if the process is killed. Before a batch is created its tag and keys are written to a
@@ -21,17 +21,16 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 from fabula.core.errors import shown
 from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError
-from fabula.llm.call import Call
+from fabula.llm.call import Body, Call
 from fabula.llm.client import FIRST, SLOWEST, HttpClient
 from fabula.llm.wire import (
     LONGEST,
     EndpointClosed,
-    Reply,
     Request,
     RequestFailed,
     RequestRefused,
@@ -95,22 +94,6 @@ def cut_batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
 
 
 # ── one batch ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def ask_batch(
-    client: HttpClient,
-    calls: Sequence[Call],
-    *,
-    known: str | None = None,
-    remember: Callable[[str], None] = lambda batch: None,
-    pause: float = 30.0,
-) -> Answers:
-    """The answers of one batch by their keys. `known`: the id of an earlier batch of these calls."""
-    batch = known
-    if batch is None:
-        batch = await send_batch(client, calls, uuid.uuid4().hex)
-        remember(batch)
-    return await wait_batch(client, batch, [call.key for call in calls], pause)
 
 
 async def send_batch(client: HttpClient, calls: Sequence[Call], tag: str) -> str:
@@ -193,7 +176,7 @@ async def find_batch(client: HttpClient, tag: str) -> str | None:
     return None
 
 
-def read_id(document: dict[str, Any], name: str = "id") -> str:
+def read_id(document: Body, name: str = "id") -> str:
     """The id of a file or a batch. EndpointError: it cannot be part of a URL."""
     found = document.get(name)
     if not isinstance(found, str) or not ID.fullmatch(found):
@@ -294,20 +277,22 @@ class Batcher:
         future = self.waiting.setdefault(call.key, asyncio.get_running_loop().create_future())
         self.calls[call.key] = call
         if call.key in self.sent:
-            self.watch(self.sent[call.key])
+            self.begin(self.sent[call.key])
         else:
             self.queue.append(call)
-            self.begin("send", self.send_when_quiet)
+            self.begin()
         return await future
 
-    def begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    def begin(self, sent: Sent | None = None) -> None:
+        """Wait for a batch, or send what is queued, in a task of its own, unless one is under way."""
+        name = sent.tag if sent else "send"
         if name not in self.tasks or self.tasks[name].done():
-            self.tasks[name] = asyncio.create_task(self.supervise(work))
+            self.tasks[name] = asyncio.create_task(self.supervise(self.wait(sent) if sent else self.send_when_quiet()))
 
-    async def supervise(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def supervise(self, work: Awaitable[None]) -> None:
         """Run a task that nothing awaits: its error reaches every caller that waits for an answer."""
         try:
-            await work()
+            await work
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -318,9 +303,6 @@ class Batcher:
             self.waiting.clear()
             if not isinstance(error, Exception):
                 raise
-
-    def watch(self, sent: Sent) -> None:
-        self.begin(sent.tag, lambda: self.wait(sent))
 
     async def send_when_quiet(self) -> None:
         """Send all queued calls, in one or more batches, once no new calls arrive."""
@@ -352,7 +334,7 @@ class Batcher:
             return  # the ledger keeps it: its tag shows later whether it was created
         self.ledger.put_batch(sent)
         self.sent |= dict.fromkeys(sent.keys, sent)
-        self.watch(sent)
+        self.begin(sent)
 
     async def wait(self, sent: Sent) -> None:
         assert sent.id is not None
@@ -390,7 +372,7 @@ class Batcher:
     def ask_again(self, keys: Sequence[str]) -> None:
         self.queue += [self.calls[key] for key in keys]
         if keys:
-            self.begin("send", self.send_when_quiet)
+            self.begin()
 
     def is_about_schema(self, key: str, error: CallError) -> bool:
         """Whether the endpoint refuses only the schema, and was not asked without it before."""
@@ -432,11 +414,11 @@ async def talk(
     content: bytes = b"",
     headers: dict[str, str] | None = None,
     retries: int | None = None,
-) -> dict[str, Any]:
+) -> Body:
     """Send a small request; returns the JSON object of its reply. UnknownError: 404."""
 
-    async def attempt() -> dict[str, Any]:
-        reply = await fetch(client, Request(method, path, content, headers))
+    async def attempt() -> Body:
+        reply = await client.fetch_good(Request(method, path, content, headers))
         document = read_json(reply.body, client.secret)
         if not isinstance(document, dict):
             raise ReplyError("the reply is no object")
@@ -467,7 +449,7 @@ async def fetch_lines(client: HttpClient, file: str, wanted: Collection[str], se
             if len(rest) > LONGEST:
                 raise RequestFailed("length", f"a line of more than {LONGEST >> 20} MB")
 
-        await fetch(client, Request("GET", path, limit=LONGEST + ANSWER * len(wanted), take=take))
+        await client.fetch_good(Request("GET", path, limit=LONGEST + ANSWER * len(wanted), take=take))
         return found | read_line(client, bytes(rest), wanted, seconds)
 
     try:
@@ -492,14 +474,6 @@ async def insist(client: HttpClient, path: str, attempt: Callable[[], Awaitable[
             raise EndpointError(message, "batch", tries)
         pause = FIRST * 2 ** (tries - 1) if failure.wait is None else failure.wait
         await asyncio.sleep(min(SLOWEST, pause))
-
-
-async def fetch(client: HttpClient, request: Request) -> Reply:
-    """A reply of status 200, or RequestFailed."""
-    reply = await client.fetch(request)
-    if reply.status != 200:
-        raise client.explain(reply)
-    return reply
 
 
 def make_form(data: bytes) -> tuple[bytes, dict[str, str]]:

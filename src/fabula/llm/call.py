@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+Body = dict[str, Any]  # a JSON object that is sent, or comes back: its parts are looked into
 LETTERS = 3  # characters that are a token at the least, of prose: estimates err on the long side
 PICTURE = 1200  # tokens of an image, where nobody says
 
@@ -47,14 +48,14 @@ class Call:
     prompt: str
     images: tuple[Image, ...] = ()
     system: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # temperature, seed, max_tokens, …
-    schema: Mapping[str, Any] | None = None  # of a JSON answer, where one is wanted
+    parameters: Mapping[str, object] = field(default_factory=dict)  # temperature, seed, max_tokens, …
+    schema: Mapping[str, object] | None = None  # of a JSON answer, where one is wanted
     key: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", hash_call(self.to_dict()))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Body:
         """All that the key is made of."""
         return {
             "model": self.model,
@@ -65,14 +66,18 @@ class Call:
             "schema": None if self.schema is None else dict(self.schema),
         }
 
-    def body(self, with_schema: bool = True) -> dict[str, Any]:
+    def body(self, with_schema: bool = True) -> Body:
         """As POST /chat/completions takes it."""
-        content: Any = self.prompt
+        content: object = self.prompt
         if self.images:
             shown = [{"type": "image_url", "image_url": {"url": image.url}} for image in self.images]
             content = [{"type": "text", "text": self.prompt}, *shown]
         before = [{"role": "system", "content": self.system}] if self.system else []
-        body = {"model": self.model, "messages": [*before, {"role": "user", "content": content}], **self.parameters}
+        body: Body = {
+            "model": self.model,
+            "messages": [*before, {"role": "user", "content": content}],
+            **self.parameters,
+        }
         if self.schema is not None and with_schema:
             wanted = {"name": "answer", "schema": dict(self.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
@@ -86,11 +91,10 @@ class Call:
     @property
     def longest(self) -> int:
         """How many tokens its answer may have; 0 where nothing bounds it."""
-        most = self.parameters.get("max_tokens") or self.parameters.get("max_completion_tokens") or 0
-        return int(most)
+        return int(str(self.parameters.get("max_tokens") or self.parameters.get("max_completion_tokens") or 0))
 
 
-def hash_call(call: Mapping[str, Any]) -> str:
+def hash_call(call: Mapping[str, object]) -> str:
     """The key of a call by what `to_dict` says of it."""
     text = json.dumps({"call": 1, **call}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

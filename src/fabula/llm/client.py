@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from fabula.core.errors import MissingExtra
 from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError, read_document
-from fabula.llm.call import Call
+from fabula.llm.call import Body, Call
 from fabula.llm.limits import Limits
 from fabula.llm.options import UNNAMED, EndpointOptions
 from fabula.llm.wire import (
@@ -78,7 +78,7 @@ class HttpClient:
         self.secret = Secret(options.read_key())
         self.has_key = bool(options.read_key())
         self.with_schema = options.schema != "never"
-        self.listing: asyncio.Task[list[dict[str, Any]] | None] | None = None  # of the endpoint's models
+        self.listing: asyncio.Task[list[Body] | None] | None = None  # of the endpoint's models
         self.errors: tuple[type[Exception], ...] = ()
         self.connections: list[Connection] = []
         self.free: list[Connection] = []  # the last one was used last: it is still open
@@ -134,6 +134,13 @@ class HttpClient:
         finally:
             self.free.append(connection)
 
+    async def fetch_good(self, request: Request) -> Reply:
+        """A reply of status 200, or RequestFailed."""
+        reply = await self.fetch(request)
+        if reply.status != 200:
+            raise self.explain(reply)
+        return reply
+
     async def ask(self, call: Call) -> Answer:
         """The answer. CallError: all attempts failed."""
         await self.check_context(call)
@@ -166,9 +173,7 @@ class HttpClient:
             began = time.perf_counter()
             try:
                 # the call's key is sent along, so that the endpoint's log can be compared with ours
-                reply = await self.fetch(Request("POST", "/chat/completions", body, {"x-call": call.key}))
-                if reply.status != 200:
-                    raise self.explain(reply)
+                reply = await self.fetch_good(Request("POST", "/chat/completions", body, {"x-call": call.key}))
                 answer = self.read_answer(read_json(reply.body, self.secret), time.perf_counter() - began)
             except (RequestFailed, ReplyError) as error:
                 failure = as_failure(error)
@@ -180,7 +185,7 @@ class HttpClient:
             self.limits.tokens.give_back(reserved - answer.tokens_in - answer.tokens_out)
         return answer
 
-    def read_answer(self, document: Any, seconds: float) -> Answer:
+    def read_answer(self, document: object, seconds: float) -> Answer:
         """The answer in a document. The key is removed again: joining parts of a text may restore it."""
         answer = read_document(document, seconds)
         return replace(answer, text=self.secret.remove(answer.text))
@@ -220,7 +225,7 @@ class HttpClient:
 
     # the endpoint's list of models
 
-    async def list_models(self) -> list[dict[str, Any]] | None:
+    async def list_models(self) -> list[Body] | None:
         """The entries of GET /models, fetched once; None: the endpoint has no such list."""
         if self.options.is_fake:
             return None
@@ -228,7 +233,7 @@ class HttpClient:
             self.listing = asyncio.create_task(self.fetch_models())
         return await asyncio.shield(self.listing)
 
-    async def fetch_models(self) -> list[dict[str, Any]] | None:
+    async def fetch_models(self) -> list[Body] | None:
         try:
             reply = await self.fetch(Request("GET", "/models"), min(CONNECT, self.options.timeout))
             document = read_json(reply.body, self.secret) if reply.status == 200 else None

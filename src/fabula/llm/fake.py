@@ -23,33 +23,32 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
-from fabula.llm.call import count_tokens
+from fabula.llm.call import Body, count_tokens
 
-Reply = Callable[[dict[str, Any]], str]
-Fault = Callable[[int, dict[str, Any]], str | None]
+Reply = Callable[[Body], str]
+Fault = Callable[[int, Body], str | None]
 HUGE = 10 << 20
 CRLF = b"\r\n"
 
 
-def echo(body: dict[str, Any]) -> str:
+def echo(body: Body) -> str:
     """The first words of what was asked."""
     return " ".join(read_prompt(body).split()[:20]) or "nothing"
 
 
-def read_prompt(body: dict[str, Any]) -> str:
+def read_prompt(body: Body) -> str:
     """The text of the last message."""
     content = body["messages"][-1]["content"]
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def count_images(body: dict[str, Any]) -> int:
+def count_images(body: Body) -> int:
     content = body["messages"][-1]["content"]
     return 0 if isinstance(content, str) else sum(part.get("type") == "image_url" for part in content)
 
 
-def complete(body: dict[str, Any], text: str) -> dict[str, Any]:
+def complete(body: Body, text: str) -> Body:
     """The reply with this answer, its tokens counted as we count them."""
     used = {"prompt_tokens": count_tokens(read_prompt(body)), "completion_tokens": count_tokens(text)}
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -99,13 +98,13 @@ def fake_connections(reply: Reply) -> Callable[[], FakeConnection]:
 class Batches:
     """Files and batches: answered when they are made, told of after so many looks."""
 
-    answer: Callable[[dict[str, Any]], tuple[int, Any]]
+    answer: Callable[[Body], tuple[int, Body | bytes]]
     polls: int = 0  # looks at a batch before it is done
     end: str = "completed"  # or expired, failed: without answers
     files: dict[str, bytes] = field(default_factory=dict)
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known: dict[str, Body] = field(default_factory=dict)
 
-    def serve(self, method: str, path: str, data: bytes) -> tuple[int, Any]:
+    def serve(self, method: str, path: str, data: bytes) -> tuple[int, Body | bytes]:
         path = path.partition("?")[0]
         parts = path.strip("/").split("/")
         if method == "POST" and path == "/files":
@@ -122,7 +121,7 @@ class Batches:
             return 200, self.files[parts[1]]
         return 404, {"error": {"message": f"no such thing: {path}"}}
 
-    def make(self, wanted: dict[str, Any]) -> tuple[int, Any]:
+    def make(self, wanted: Body) -> tuple[int, Body | bytes]:
         lines = self.files[wanted["input_file_id"]].splitlines()
         name = f"batch-{len(self.known)}"
         if self.end == "completed":
@@ -132,14 +131,14 @@ class Batches:
         self.known[name] = batch
         return 200, batch
 
-    def poll(self, batch: dict[str, Any]) -> tuple[int, Any]:
+    def poll(self, batch: Body) -> tuple[int, Body | bytes]:
         batch["looks"] += 1
         if batch["looks"] <= self.polls:
             return 200, batch
         done = {"status": self.end} | ({"output_file_id": f"out-{batch['id']}"} if self.end == "completed" else {})
         return 200, {**batch, **done}
 
-    def answer_line(self, line: dict[str, Any]) -> bytes:
+    def answer_line(self, line: Body) -> bytes:
         status, document = self.answer(line["body"])
         reply = {"status_code": status, "body": document}
         return json.dumps({"custom_id": line["custom_id"], "response": reply, "error": None}).encode()
@@ -155,10 +154,10 @@ class Server:
     slots: int | None = None  # requests it works on at once; others wait
     rate: float | None = None  # requests a second; beyond it, 429
     wait: str = "0.2"  # what Retry-After says
-    models: list[dict[str, Any]] = field(default_factory=list)
+    models: list[Body] = field(default_factory=list)
     port: int = 0
-    log: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # status, request
-    keep: Callable[[dict[str, Any], dict[str, str]], Any] = lambda body, head: body  # what of a request is logged
+    log: list[tuple[int, Body]] = field(default_factory=list)  # status, request
+    keep: Callable[[Body, dict[str, str]], Body] = lambda body, head: body  # what of a request is logged
     most: int = 0  # requests under way at once, at the most
     received: int = 0
     now: int = 0
@@ -224,9 +223,7 @@ class Server:
         self.tokens -= 1
         return True
 
-    async def respond(
-        self, writer: asyncio.StreamWriter, body: dict[str, Any], fault: str | None, head: dict[str, str]
-    ) -> bool:
+    async def respond(self, writer: asyncio.StreamWriter, body: Body, fault: str | None, head: dict[str, str]) -> bool:
         text = fault.removeprefix("text:") if fault and fault.startswith("text:") else None
         if fault is None or text is not None:
             self.log.append((200, self.keep(body, head)))
@@ -243,7 +240,7 @@ class Server:
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(whole) + whole[: len(whole) // 2])
             await writer.drain()
             return False
-        replies: dict[str, Any] = {
+        replies: dict[str, Body | bytes] = {
             "truncated": whole[: len(whole) // 2],
             "shape": {"result": ["of another kind"], "usage": {"prompt_tokens": 7, "completion_tokens": 3}},
             "huge": json.dumps(complete(body, "so " * (HUGE // 3))).encode(),
@@ -251,7 +248,7 @@ class Server:
         }
         return await send(writer, 200, replies[fault])
 
-    def answer_line(self, body: dict[str, Any]) -> tuple[int, Any]:
+    def answer_line(self, body: Body) -> tuple[int, Body | bytes]:
         """A line of a batch; any fault is a 500."""
         self.received += 1
         failed = self.fault(self.received, body) if self.fault else None
@@ -273,7 +270,9 @@ async def read_head(reader: asyncio.StreamReader) -> dict[str, str]:
     return headers | {"method": method, "path": path}
 
 
-async def send(writer: asyncio.StreamWriter, status: int, reply: Any, headers: dict[str, str] | None = None) -> bool:
+async def send(
+    writer: asyncio.StreamWriter, status: int, reply: Body | bytes, headers: dict[str, str] | None = None
+) -> bool:
     data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
     more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
     writer.write(f"HTTP/1.1 {status} Fake\r\ncontent-length: {len(data)}\r\n{more}\r\n".encode() + data)

@@ -83,9 +83,9 @@ class Secret:
         """The message as one printable line without the key, for a log."""
         return self.remove(one_line(self.remove(message), MESSAGE))
 
-    def clean_document(self, document: Any) -> Any:
+    def clean_document(self, document: object) -> object:
         """Remove the key from every text of the document, in place. ReplyError: it is nested too deeply."""
-        root = [document]
+        root: list[Any] = [document]
         open_parts: list[tuple[Any, int]] = [(root, 0)]
         while open_parts:
             part, depth = open_parts.pop()
@@ -103,7 +103,7 @@ class Secret:
         return root[0]
 
 
-def read_json(body: bytes, secret: Secret) -> Any:
+def read_json(body: bytes, secret: Secret) -> object:
     """Parse the body of a reply. ReplyError: it is not JSON, or has too many parts."""
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_PARTS:
         raise ReplyError(f"the reply has more than {MOST_PARTS:,} parts", "length")

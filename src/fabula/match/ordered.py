@@ -36,7 +36,8 @@ def ordered(C: ArrayLike) -> tuple[float, Pairs]:
 def ordered_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
     """The matchings of many matrices end to end, each [G, P]: their values [N], and which cells are their pairs."""
     values, chosen = np.zeros(len(shapes)), np.zeros(len(C), bool)
-    finite(C)
+    if not np.isfinite(C).all():
+        finite(C)  # says where
     if native := _kernels.native():
         native.ordered_many(C, shapes, values, chosen)
     else:

@@ -21,7 +21,7 @@ from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
     from fabula.data.result import Result
-    from fabula.evaluate.captionsets import Gathered
+    from fabula.evaluate.identity import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.clips import FilmSets, Streams, Videosets
     from fabula.learn.models.micap import Config, Model
@@ -491,7 +491,7 @@ def score_captions(captions_of: Mapping[str, tuple[str, ...]], truth: Sets, name
 
 def pair_sets(predictions: Sets, truth: Sets) -> Gathered:
     """Predicted captionsets with their references, in memory."""
-    from fabula.evaluate.captionsets import Gathered, join_sets
+    from fabula.evaluate.identity import Gathered, join_sets
 
     name = Path("predictions")  # what an error calls them
     return Gathered(join_sets(truth, predictions, None, name, Notes()), 0, name, name)

@@ -17,7 +17,7 @@ from fabula.data.questions import Response
 from fabula.llm.answer import Answer
 from fabula.metrics.base import Row
 from fabula.metrics.questions.base import QuestionMetric
-from fabula.text.judges.answers import AnswerJudge, answer_judge, is_json
+from fabula.text.judges.answers import Judge, answer_judge, is_json
 from fabula.text.judges.scorer import check_answered
 
 
@@ -78,7 +78,7 @@ class Metric(QuestionMetric):
         return [answer.text for answer in answers if isinstance(answer, Answer)]
 
     @property
-    def asker(self) -> AnswerJudge:
+    def asker(self) -> Judge:
         return answer_judge(self.judge.partition("@")[0]).located(self.prompts)
 
     def about(self) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from fabula.core.registry import Room
 if TYPE_CHECKING:
     from fabula.text.judges.base import Judge
 
-__all__ = ["Judge", "judge", "room"]
+__all__ = ["judge", "room"]
 
 
 def check_judge(thing: object) -> str | None:
@@ -34,11 +34,3 @@ def judge(name: str) -> Judge:
     """A judge by name, without the model."""
     found: Judge = room.get(name)
     return found
-
-
-def __getattr__(name: str) -> object:
-    if name == "Judge":
-        from fabula.text.judges.base import Judge
-
-        return Judge
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,11 +11,13 @@ import ast
 import re
 import string
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
+Text = TypeVar("Text", str, list[object])
 LONGEST = 8 << 20  # characters of a text, entries of a list
 FORMAT = re.compile(r"[<>^]?\d{0,2}(?:\.\d{1,2})?[sdfg]?")  # widths of two digits
-CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda value: value, "s": str, "r": repr, "a": ascii}
+CONVERSIONS: dict[str, Callable[[object], object]] = {"": lambda value: value, "s": str, "r": repr, "a": ascii}
 PLAIN = (str, int, float, type(None))  # bool is an int
 
 
@@ -82,21 +84,21 @@ def bound_parts(node: ast.FunctionDef) -> ast.FunctionDef:
     return bounded
 
 
-def add(left: Any, right: Any) -> Any:
+def add(left: Text, right: Text) -> Text:
     if type(left) is not type(right) or not isinstance(left, str | list):
         raise TypeError("only texts and lists are added")
     measured(len(left) + len(right))
     return left + right
 
 
-def plain(value: Any) -> Any:
+def plain(value: T) -> T:
     """What may be compared: nothing that holds other things."""
     if not isinstance(value, PLAIN):
         raise TypeError("only texts and numbers are compared")
     return value
 
 
-def show(value: Any, conversion: str = "", spec: str = "") -> str:
+def show(value: object, conversion: str = "", spec: str = "") -> str:
     """As an f-string shows it; of lists and dicts only those that hold texts and numbers."""
     if isinstance(value, list | tuple | dict):
         inside = [*value, *value.values()] if isinstance(value, dict) else list(value)
@@ -111,9 +113,9 @@ def join_parts(*parts: str) -> str:
     return "".join(parts)
 
 
-def call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
+def call_method(owner: object, name: str, /, *args: Any, **named: object) -> object:
     if isinstance(owner, list) and name == "append":
-        return owner.append(*args, **named)
+        return getattr(owner, name)(*args, **named)
     if not isinstance(owner, str):
         raise TypeError(f"{name} of something that is no text")
     if name == "format":
@@ -126,7 +128,7 @@ def call_method(owner: Any, name: str, /, *args: Any, **named: Any) -> Any:
     return getattr(owner, name)(*args, **named)
 
 
-def fill_in(text: str, /, *args: Any, **named: Any) -> str:
+def fill_in(text: str, /, *args: object, **named: object) -> str:
     """`text.format(…)`, of plain names and numbers alone."""
     parts, length, place = list[str](), 0, 0
     for literal, name, spec, conversion in string.Formatter().parse(text):

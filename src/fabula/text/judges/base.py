@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from fabula.llm.call import Call
 
 DIGITS = 16  # of the prompt's hash
-Messages = Callable[..., tuple[str, str]]  # prediction, reference → system, user
+Messages = Callable[..., tuple[str, str]]  # prediction, reference (or question, prediction, target) → system, user
 Read = Callable[[str], float | None]
 
 
@@ -30,16 +29,17 @@ class Judge:
     messages: Messages
     read: Read
     source: str = "ours"  # or the package and file whose installed copy the prompt is read from
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 128})
+    parameters: Mapping[str, object] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 128})
     scale: str = "0 to 10"  # as the model is asked to say it
     published: str = ""  # hash of the prompt as published, where it is somebody else's
-    schema: Mapping[str, Any] | None = None  # of a JSON answer, where the endpoint can be held to one
+    schema: Mapping[str, object] | None = None  # of a JSON answer, where the endpoint can be held to one
     variants: Mapping[str, Messages] = field(default_factory=dict)  # the same question put otherwise: order, wording
+    sample: tuple[str, ...] = ("P", "G")  # the texts by which the hash of its prompt is made
     installed: bool = False  # its messages are read from the user's copy of a program, and take the `folder` of one
 
-    def call(self, model: str, prediction: str, reference: str, again: int = 0) -> Call:
-        """The one question about a pair; asked again, it has the parameter `seed`, and is another call."""
-        system, user = self.messages(prediction, reference)
+    def call(self, model: str, *texts: str, again: int = 0) -> Call:
+        """The one question about these texts; asked again, it has the parameter `seed`, and is another call."""
+        system, user = self.messages(*texts)
         parameters = {**self.parameters, **({"seed": again} if again else {})}
         return Call(model, user, system=system, parameters=parameters, schema=self.schema)
 
@@ -56,7 +56,7 @@ class Judge:
     @cached_property
     def prompt(self) -> str:
         """The hash by which a signature names the prompt."""
-        return hash_prompt(*self.messages("P", "G"))
+        return hash_prompt(*self.messages(*self.sample))
 
     @property
     def version(self) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any
 
 from fabula.core.means import f1
+from fabula.llm.call import Body
 
 EXAMINED = {"DESCRIPTION", "EVENTS", "QUESTION", "RIGHT ANSWER", "GIVEN ANSWER"}
 NAMES = "REFERENCE|CANDIDATE|POINTS|TOLD|DESCRIPTION|EVENTS|QUESTION|(?:RIGHT|GIVEN) ANSWER"
 FENCED = re.compile(rf"\[({NAMES}) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
 
 
-def reply(body: dict[str, Any]) -> str:
+def reply(body: Body) -> str:
     """An answer in the shape that most judges ask for."""
     contents = [m["content"] for m in body["messages"]]
     texts = {name: text for name, _, text in FENCED.findall(contents[-1])}
@@ -52,7 +52,7 @@ def share_of_words(text: str, within: str) -> float:
     return len(a & b) / len(a) if a else 0.0
 
 
-def obey(body: dict[str, Any]) -> str:
+def obey(body: Body) -> str:
     """A judge that does what a caption tells it: the worst case, for tests."""
     texts = {name: text for name, _, text in FENCED.findall(body["messages"][-1]["content"])}
     wanted = re.search(r'"score":\s*(\d+)', texts.get("CANDIDATE", ""))

@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fabula.core.errors import InputError, SpecError
 from fabula.text.judges._bounded import HELPERS, bound_parts, fill_in, is_plain_format
@@ -54,7 +54,7 @@ def read_constant(package: str, path: str, name: str, pip: str = "", folder: Pat
 def read_function(package: str, path: str, name: str, pip: str = "", folder: Path | None = None) -> Found:
     """A function that only builds text."""
     tree, source = open_tree(package, path, pip, folder)
-    node = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+    node = find_function(tree, name)
     if node is None:
         raise refuse(source, name, "is no function there")
     bare = strip_hints(node)
@@ -73,7 +73,7 @@ def read_quoted(
 ) -> Found:
     """The expressions that `pick` finds in a function, as a function of their variables, `names`."""
     tree, source = open_tree(package, path, pip, folder)
-    node = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+    node = find_function(tree, name)
     picked = [] if node is None else list(pick(node))
     if not picked:
         raise refuse(source, name, "holds no prompt there")
@@ -83,7 +83,7 @@ def read_quoted(
     check_pure(quoted, source)
     function = make_function(quoted, tree, source, name)
 
-    def build(*args: Any) -> tuple[str, ...]:
+    def build(*args: object) -> tuple[str, ...]:
         texts: tuple[str, ...] = function.value(*args)
         if not all(isinstance(text, str) for text in texts):
             raise refuse(source, name, "builds something else than text")
@@ -92,18 +92,22 @@ def read_quoted(
     return Found(build, function.source, function.digest)
 
 
+def find_function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    return next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+
+
 def make_function(node: ast.FunctionDef, tree: ast.Module, source: str, name: str) -> Found:
     """A function that was looked at, as one that can be called; whatever it raises is one line."""
     try:
         digest = hashlib.sha256(ast.unparse(ast.fix_missing_locations(node)).encode()).hexdigest()
         module = ast.fix_missing_locations(ast.Module([bound_parts(node)], []))
-        names: dict[str, Any] = {"__builtins__": {}, **constants(tree), **HELPERS}
+        names: dict[str, object] = {"__builtins__": {}, **constants(tree), **HELPERS}
         exec(compile(module, source, "exec"), names)
     except (SyntaxError, ValueError, TypeError, NameError, RecursionError, MemoryError) as error:
         raise refuse(source, name, f"cannot be read ({type(error).__name__}: {error})") from None
-    function: Callable[..., Any] = names[node.name]
+    function = cast("Callable[..., object]", names[node.name])
 
-    def build(*args: Any) -> Any:
+    def build(*args: object) -> object:
         try:
             return function(*args)
         except Exception as error:  # whatever a stranger's code may raise
@@ -182,9 +186,9 @@ def open_tree(package: str, path: str, pip: str, folder: Path | None) -> tuple[a
         raise InputError(f"cannot be read as Python ({type(error).__name__}: {error})", file=file) from None
 
 
-def constants(tree: ast.Module) -> dict[str, Any]:
+def constants(tree: ast.Module) -> dict[str, str]:
     """Texts that a module gives names to; the last one counts."""
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

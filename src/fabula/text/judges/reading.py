@@ -35,7 +35,7 @@ def read_score(text: str, field: str = "score", top: float = 10.0) -> float | No
     return scaled(bare[1], bare[2] or "", top) if bare and not worded else None
 
 
-def as_score(value: Any, top: float) -> float | None:
+def as_score(value: object, top: float) -> float | None:
     """Of a field of a JSON object: a number, or a number as text."""
     if isinstance(value, str):
         found = BARE.fullmatch(value.strip())

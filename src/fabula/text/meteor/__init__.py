@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,7 +80,7 @@ def align_all(candidates: Sequence[str], references: Sequence[str]) -> list[Alig
     """`align_words` of many pairs; a crowded one has no matches."""
     from fabula.text.meteor.align import Match, align_pair
 
-    index, found = open_index(), list[Alignment]()
+    index, found = _find_index(), list[Alignment]()
     if engine := _engine(index):
         aligned = engine.align(candidates, references, _kernels.threads())
         return [Alignment(c, r, [Match(*match) for match in matches]) for c, r, matches in aligned]
@@ -123,7 +124,7 @@ def table(
     for k, texts in enumerate(references) if not all(references) or str in map(type, references) else ():
         if not texts or isinstance(texts, str):
             raise InputError(f"references of item {k}: expected a list of at least one text, saw {shown(texts)}")
-    index = open_index()
+    index = _find_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_segments(candidates, references)):
             return Table(*engine.segments(candidates, references, threads or _kernels.threads(), crowded == "zero"))
@@ -136,7 +137,7 @@ def table(
 
 def score_pairs(pairs: Pairs, *, threads: int | None = None) -> Table:
     """The table of items with one reference each, by the places of their sentences; crowded ones count as unmatched."""
-    if engine := _engine(open_index()):
+    if engine := _engine(_find_index()):
         return Table(*engine.pairs_at(pairs.texts, pairs.candidates, pairs.references, threads or _kernels.threads()))
     return table(*pairs.items(), crowded="zero")
 
@@ -167,7 +168,7 @@ def pairs_many(
 
     A crowded pair is an error, or NaN if `lenient`.
     """
-    index = open_index()
+    index = _find_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_blocks(blocks)):
             flat = engine.pairs_many(blocks, threads or _kernels.threads(), wanted, lenient)
@@ -378,6 +379,17 @@ def _forget() -> None:
 
 
 memories.append(_forget)
+
+
+_indices: dict[str | None, Index] = {}  # by $FABULA_CACHE
+
+
+def _find_index() -> Index:
+    """The index of this install, opened once: it is asked for with every block of captions."""
+    where = os.environ.get("FABULA_CACHE")
+    if where not in _indices:
+        _indices[where] = open_index()
+    return _indices[where]
 
 
 def _engine(index: Index) -> Any:

@@ -8,9 +8,8 @@ from typing import Unpack
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import split_keywords, with_options
-from fabula.evaluate.clusters import cluster_results
-from fabula.evaluate.clusters import name as name_groups
 from fabula.evaluate.inputs import take_both, take_refs, take_sets, take_systems
+from fabula.evaluate.intervals import cluster_results, name_groups
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.request import make_request, run_request
 from fabula.evaluate.score import Cache

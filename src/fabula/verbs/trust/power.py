@@ -12,8 +12,8 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option, split_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
-from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.inputs import take_both, take_refs, take_sets
+from fabula.evaluate.intervals import cluster_results
 from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.evaluate.request import make_request, run_request
 from fabula.stats.power import Power, power_of_pair, power_of_pilot
