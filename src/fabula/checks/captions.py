@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from fabula.checks._examine import Report, examine_items
 from fabula.checks._kind import CheckRequest, Kind, Mended
@@ -11,7 +12,8 @@ from fabula.core.notes import Notes
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, has_lines, load_json, read_objects
 from fabula.documents.head import Head
-from fabula.io.captions import SHELF, coco, find_both, is_inline, pairs
+from fabula.io.captions import SHELF, find_both, find_side, is_inline, pairs
+from fabula.io.format import Format
 
 
 def knows(head: Head) -> bool:
@@ -35,23 +37,24 @@ def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
     if has_lines(path):
         found = SHELF.sniff(Head(path))
         if found is not None and found.read_captions is not None:
-            read = found.read_captions(read_objects(path), source)
-            return [
-                (id, one)
-                for id, captions in read.items()
-                for one in ([captions] if isinstance(captions, str) else captions)
-            ]
+            return list_captions(found, read_objects(path), source)
         if found is not None and found.read_items is not None:
             return [(item.id, item.candidate) for item in found.read_items(read_objects(path), source, "line")]
         return [(item.id, item.candidate) for item in pairs.read_items(read_objects(path), source)]
     document = load_json(path)
-    if isinstance(document, dict):
-        return [(id, caption) for id, several in coco.read_annotations(document, source).items() for caption in several]
-    if not isinstance(document, list):
-        raise InputError("no file of captions", file=path, hint=f"it is {coco.RESULTS} or {coco.ANNOTATIONS}")
+    results, annotations = (find_side(holds, lines=False) for holds in ("predictions", "references"))
+    if not isinstance(document, dict | list):
+        shapes = " or ".join(format.about.partition(": ")[2] for format in (results, annotations))
+        raise InputError("no file of captions", file=path, hint=f"it is {shapes}")
     if is_inline(document):
         return [(item.id, item.candidate) for item in pairs.read_items(iter(enumerate(document)), source, "entry")]
-    return list(coco.read_results(document, source).items())
+    return list_captions(annotations if isinstance(document, dict) else results, document, source)
+
+
+def list_captions(format: Format, document: Any, source: Source) -> list[tuple[str | int, str | None]]:
+    assert format.read_captions is not None
+    found = format.read_captions(document, source).items()
+    return [(id, one) for id, several in found for one in ([several] if isinstance(several, str) else several)]
 
 
 def mend(request: CheckRequest, target: Path) -> Mended:

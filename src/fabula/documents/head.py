@@ -87,6 +87,15 @@ class Head:
             return self.sample if isinstance(self.sample, dict) else {}
         return read_first_entry(self.path)
 
+    @cached_property
+    def columns(self) -> list[str]:
+        """What the first row of a table names."""
+        if self.path.suffix.lower() == ".xlsx":
+            from fabula.documents.sheets import read_table
+
+            return list(next(iter(read_table(self.path)), {}))
+        return [name.strip('"') for name in self.text.partition("\n")[0].replace("\t", ",").strip().split(",")]
+
     @property
     def empty(self) -> bool:
         """A file of lines without a line."""

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
-TABLE = "vlmevalkit"  # the format of .xlsx, .tsv and .csv
-TRUTH = "vantage"  # the same, where they hold answers instead of predictions
 
 
 def formats() -> list[Format]:
@@ -238,7 +236,7 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return parquet.read_rows(path, path), chosen or find(OWN)[0]
     if chosen is None and is_table(path):
-        chosen = find(TRUTH if has_answers(path) else TABLE)[0]
+        chosen = sniff_format(Head(path))
     if chosen and chosen.opens:
         return chosen.opens(path), chosen
     if chosen:
@@ -258,14 +256,6 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
             return head.plain, format
     format = sniff_format(head)
     return head.document, format
-
-
-def has_answers(path: Path) -> bool:
-    """A table that has a column of answers and none of predictions, as far as its first line can be seen."""
-    if path.suffix.lower() == ".xlsx":
-        return False
-    columns = Head(path).text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
-    return "answer" in columns and "prediction" not in columns
 
 
 def open_lines(path: Path, format: Format) -> LineBytes | None:

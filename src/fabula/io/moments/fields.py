@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.errors import InputError
 from fabula.core.notes import name_id
-from fabula.data.moments import Id, Queries, Query, Span
+from fabula.data.moments import Id, Queries, Query, Saliency, Span
 from fabula.documents.fields import VAST, Source, describe_value, plain_caption
 from fabula.documents.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
 
@@ -150,3 +151,30 @@ def check_object(entry: Any, at: str, source: Source, shape: str) -> dict[str, A
     if not isinstance(entry, dict):
         raise source.wrong(f"expected an object, saw {describe_value(entry)}", None, at, f"it is {shape}")
     return entry
+
+
+def read_marks(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | None:
+    """The marks of the relevant clips; None where the data set has none."""
+    if "saliency_scores" not in entry:
+        return None
+    clips = source.listing(source.entry(dict(entry), "relevant_clip_ids", id), "relevant_clip_ids", id)
+    rows = source.listing(entry["saliency_scores"], "saliency_scores", id)
+    if len(clips) != len(rows):
+        raise refuse_marks(len(rows), len(clips), id, source)
+    for i, clip in enumerate(clips):
+        if type(clip) is not int or clip < 0:
+            problem = f"expected a clip's number, saw {clip!r}"
+            raise source.wrong(problem, id, f"relevant_clip_ids[{i}]", "clips are counted from 0")
+    marks = []
+    for i, row in enumerate(rows):
+        cells = source.listing(row, f"saliency_scores[{i}]", id, "a row is one mark per annotator")
+        if len(cells) != len(rows[0]) or not cells:
+            problem = f"{len(cells)} marks where the first clip has {len(rows[0])}"
+            raise source.wrong(problem, id, f"saliency_scores[{i}]", "every clip has one mark per annotator")
+        marks.append(tuple(source.number(c, f"saliency_scores[{i}]", id) for c in cells))
+    return Saliency(tuple(clips), tuple(marks))
+
+
+def refuse_marks(rows: int, clips: int, id: Id, source: Source) -> InputError:
+    problem = f"{rows} rows for {clips} relevant clips"
+    return source.wrong(problem, id, "saliency_scores", "give a row for each of relevant_clip_ids")

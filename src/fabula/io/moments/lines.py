@@ -28,6 +28,7 @@ from fabula.io.moments.fields import (
     check_entry,
     check_grade,
     read_duration,
+    read_marks,
     read_plain_queries,
     read_rows,
     read_saliency,
@@ -37,7 +38,6 @@ from fabula.io.moments.fields import (
     read_windows,
     split_rows,
 )
-from fabula.io.moments.qvhighlights import read_marks
 
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"
