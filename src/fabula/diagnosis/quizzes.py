@@ -18,9 +18,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
@@ -87,7 +87,7 @@ WAYS: Mapping[str, tuple[str, Way]] = {  # what a metric must need for it, "" fo
 }
 
 
-def repeat(body: dict[str, Any]) -> str:
+def repeat(body: Mapping[str, object]) -> str:
     """The judge's answer with every judgement twice."""
     answer = reply(body)
     found = json.loads(answer) if answer.startswith("{") else {}
@@ -150,7 +150,7 @@ def spoil(
     return Cell(ratio, chosen.interval, len(base), 0, {}, chosen.method, chosen.reason)
 
 
-def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: np.ndarray[Any, Any]) -> float:
+def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: NDArray[np.int64]) -> float:
     before = metric.fold(base.take(at))[metric.primary]
     after = [metric.fold(t.take(at[at < len(t)]))[metric.primary] for t in tables]
     return float(np.mean(after)) / before if before else float("nan")
