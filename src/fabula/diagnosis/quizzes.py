@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ WAYS: Mapping[str, tuple[str, Way]] = {  # what a metric must need for it, "" fo
 }
 
 
-def repeat(body: Mapping[str, object]) -> str:
+def repeat(body: dict[str, Any]) -> str:
     """The judge's answer with every judgement twice."""
     answer = reply(body)
     found = json.loads(answer) if answer.startswith("{") else {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class MomentRecall(Ranked):
         of = block.of[at]
         if self.own_video_only:
             place = places(of, len(block))
-        kind = np.float32 if self.cast == "float32" else np.float64
+        kind: Any = np.float32 if self.cast == "float32" else np.float64
         windows, counts = block.windows()
         with np.errstate(over="ignore"):  # beyond float32 a time is endless, there as here
             spans, windows = block.spans[at].astype(kind), windows.astype(kind)

@@ -149,7 +149,7 @@ class Hit1(Highlights):
         best = np.array([int(saliency.argmax()) for saliency in marked.saliency], dtype=np.int64)
         inside = best < marked.counts
         marks = marked.marks[marked.ends - marked.counts + np.where(inside, best, 0)].max(axis=1)  # [Q]
-        return ((marks[:, None] >= np.array(list(LEVELS.values()))) & inside[:, None]).astype(np.float64)
+        return np.where(inside[:, None], marks[:, None] >= np.array(list(LEVELS.values())), False).astype(np.float64)
 
 
 METRICS = (Hit1, MeanPrecision)
