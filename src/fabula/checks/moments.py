@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -276,7 +275,7 @@ def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: 
     for which, r in fixed:
         videos = np.zeros(len(r)) if r.videos is None else r.videos
         rows = np.column_stack([videos, r.spans, *([] if r.scores is None else [r.scores])]).tolist()
-        predictions: list[Any] = [[int(row[0]), *row[1:]] for row in rows]
+        predictions: list[list[float]] = [[int(row[0]), *row[1:]] for row in rows]
         yield encode_json({"desc_id": r.id, "task": which, "predictions": predictions}, target)
 
 
