@@ -8,13 +8,13 @@ from fabula.checks._examine import Report, examine_items
 from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, has_lines, load_json, read_objects
-from fabula.documents.head import Head
 from fabula.io.captions import SHELF, coco, find_both, is_inline, pairs
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     """Whether the file holds COCO results or annotations, or pairs."""
     keys = head.first_entry.keys()
     if head.lines:
@@ -33,7 +33,7 @@ def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
     """Each caption with its id."""
     source = Source(check_path(path), notes, noun="item")
     if has_lines(path):
-        found = SHELF.sniff(Head(path))
+        found = SHELF.sniff(open_document(path))
         if found is not None and found.read_captions is not None:
             read = found.read_captions(read_objects(path), source)
             return [

@@ -10,20 +10,23 @@ import io
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.core.memory import require
+from fabula.documents.files import name_file
 from fabula.documents.safe_open import read_bytes
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 LARGEST_CELL = 1 << 24  # characters
 Row = dict[str, Any]
 
 
-def read_table(path: Path) -> list[Row]:
+def read_table(path: File) -> list[Row]:
     """Every row; blank ones are left out."""
-    cells = read_workbook(path) if path.suffix.lower() == ".xlsx" else read_delimited(path)
+    cells = read_workbook(path) if name_file(path).lower().endswith(".xlsx") else read_delimited(path)
     head = next(cells, None)
     if head is None:
         raise InputError("the table is empty", file=path, hint="its first row names the columns")
@@ -32,7 +35,7 @@ def read_table(path: Path) -> list[Row]:
     return [row for row in rows if any(cell is not None for cell in row.values())]
 
 
-def name_columns(head: Sequence[Any], path: Path) -> list[str]:
+def name_columns(head: Sequence[Any], path: File) -> list[str]:
     names = ["" if cell is None else str(cell).strip() for cell in head]
     while names and not names[-1]:
         names.pop()
@@ -44,7 +47,7 @@ def name_columns(head: Sequence[Any], path: Path) -> list[str]:
     return names
 
 
-def as_row(names: list[str], line: Sequence[Any], path: Path) -> Row:
+def as_row(names: list[str], line: Sequence[Any], path: File) -> Row:
     if len(line) > len(names) and any(cell not in (None, "") for cell in line[len(names) :]):
         hint = "quote cells that hold the delimiter"
         raise InputError(f"a row of {len(line)} cells under {len(names)} columns", file=path, hint=hint)
@@ -52,7 +55,7 @@ def as_row(names: list[str], line: Sequence[Any], path: Path) -> Row:
     return {name: None if cell == "" else cell for name, cell in made.items()}
 
 
-def read_delimited(path: Path) -> Iterator[Sequence[Any]]:
+def read_delimited(path: File) -> Iterator[Sequence[Any]]:
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -61,14 +64,16 @@ def read_delimited(path: Path) -> Iterator[Sequence[Any]]:
         ) from None
     before = csv.field_size_limit(LARGEST_CELL)
     try:
-        yield from csv.reader(io.StringIO(text, newline=""), "excel-tab" if path.suffix.lower() == ".tsv" else "excel")
+        yield from csv.reader(
+            io.StringIO(text, newline=""), "excel-tab" if name_file(path).lower().endswith(".tsv") else "excel"
+        )
     except csv.Error as error:
         raise InputError(f"cannot be read as a table ({error})", file=path, hint="save it again") from None
     finally:
         csv.field_size_limit(before)
 
 
-def read_workbook(path: Path) -> Iterator[Sequence[Any]]:
+def read_workbook(path: File) -> Iterator[Sequence[Any]]:
     try:
         import openpyxl
     except ModuleNotFoundError:

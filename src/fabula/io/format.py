@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabula.data.questions import Response
     from fabula.data.regions import Form, Picture
     from fabula.data.stories import Corpus, Item, Story
-    from fabula.documents.head import Head
+    from fabula.documents.document import Document
 
 Holds = Literal["references", "predictions", "either"]
 STORIES = ("dense", "procedure")  # tasks that read stories
@@ -58,7 +58,7 @@ class HeadRule:
             and (self.where is None or str(entry.get(self.where[0])) in self.where[1])
         )
 
-    def knows(self, head: Head, first: Callable[[Head], Mapping[str, Any]]) -> bool:
+    def knows(self, head: Document, first: Callable[[Document], Mapping[str, Any]]) -> bool:
         """Whether a file begins so; `first` gives its first entry, and is asked where keys are."""
         if self.lines and not head.lines:
             return False
@@ -81,14 +81,14 @@ class Format:
     forms: tuple[Form, ...] = ()  # of boxes: the first unless another is declared
     guess: bool = True  # False: same shape as another format, used only when it is named
     known_by: tuple[HeadRule, ...] = ()  # how its files begin: one of these
-    sniff: Callable[[Head], bool] | None = None  # what must hold besides; alone where no shape says it
+    sniff: Callable[[Document], bool] | None = None  # what must hold besides; alone where no shape says it
     certain: tuple[HeadRule, ...] = ()  # files that begin so are of its kind beyond doubt
     shared: HeadRule | None = None  # where records of several kinds have one shape: those of this kind
     other_side: str = ""  # the format of predictions (of references) of the same files, where records hold both
     main_task: str = ""  # of several tasks that can read it, the one it is for
     order: str = ""  # its place in lists, where its name does not give it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
-    opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
+    opens: Callable[[Document], Any] | None = None  # how a document that is no JSON is got of its file
     gathers: Callable[[Path], Any] | None = None  # how a document is got of a folder, for data sets that are trees
     spoken: Literal["", "by reader", "otherwise"] = ""  # its stories are read from words; do they take reader=NAME?
     plain: str = ""  # what the kernel calls texts of it (documents/columns.py); "": it reads none

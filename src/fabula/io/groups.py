@@ -15,7 +15,7 @@ from typing import Any
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.data.ids import respell_id
 from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_lines, read_objects
-from fabula.io.given.shapes import ENTRY_IDS
+from fabula.documents.objects import ENTRY_IDS
 
 Id = str | int
 Group = str | int

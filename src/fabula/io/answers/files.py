@@ -85,10 +85,10 @@ def audit(
     path: str | Path, argument: str | None = None, durations: Mapping[str, float] | None = None
 ) -> tuple[Corpus, dict[str, Audit], Notes]:
     """A file of answers as a corpus, with the audit of each video and the remarks on all."""
-    from fabula.io import open_document
+    from fabula.io import open_stories
 
     source = Source(check_path(path), argument=argument)
-    document, _ = open_document(source.path, FORMAT)
+    document, _ = open_stories(source.document, FORMAT)
     audits: dict[str, Audit] = {}
     stories: list[Story] = []
     for video, story, answer in audit_entries(document, source, durations):

@@ -19,7 +19,6 @@ from fabula.core.notes import name_id
 from fabula.data.moments import NOBODY, Id, Ranking, Rankings, VideoNumbers
 from fabula.documents.fields import Source, describe_value
 from fabula.documents.files import load_json, parse_json
-from fabula.documents.head import read_head
 from fabula.documents.records import Odd, Records, Shape, Table, Tables, find_mark, lift_tables, lookahead, read_members
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
@@ -52,7 +51,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
 
 def find_known(source: Source, numbers: VideoNumbers) -> Known | None:
     """`video2idx`, wherever it stands; the file is read up to there."""
-    if not read_head(source.path).lstrip().startswith("{"):
+    if not source.document.text.lstrip().startswith("{"):
         source.mapping(load_json(source.path), "the root", hint=f"TVR predictions are {DOCUMENT}")
     for name, value in read_members(source.path, LISTS, FRAME):
         if name == "video2idx":

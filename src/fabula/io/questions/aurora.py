@@ -33,7 +33,7 @@ def read_captions(source: Source) -> Iterator[Response]:
 
 
 def read_questions(source: Source) -> Iterator[Response]:
-    stem = source.path.name.partition(".")[0]
+    stem = source.document.filename.partition(".")[0]
     for number, entry in read_objects(source.path):
         at = f"line {number}"
         for video, asked in source.mapping(entry, at).items():

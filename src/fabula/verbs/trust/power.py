@@ -170,12 +170,12 @@ def is_rows(path: Path) -> bool:
     """Files that `--rows` writes: lines whose fields are numbers, but for the id."""
     if path.suffix == ".csv":
         return True
+    from fabula.documents.document import open_document
     from fabula.documents.files import check_path, has_lines
-    from fabula.documents.head import Head
 
     if not has_lines(check_path(path)):
         return False
-    first = {k: v for k, v in Head(path).first_object.items() if k not in KEYS}
+    first = {k: v for k, v in open_document(path).first_object.items() if k not in KEYS}
     return bool(first) and all(isinstance(v, int | float | list) for v in first.values())
 
 
