@@ -242,7 +242,8 @@ def test_memory_that_ends_in_the_middle_is_an_error_of_the_file(tmp_path: Path) 
     (tmp_path / "a.json").write_text(json.dumps([{"a": [float(i)]} for i in range(400_000)]))
     code = (
         "import resource, sys\nfrom fabula.core.errors import InputError\n"
-        "from fabula.documents import files, safe_open\nsafe_open.available = lambda: 1 << 40\nfrom pathlib import Path\n"
+        "from fabula.documents import files, safe_open\nsafe_open.available = lambda: 1 << 40\n"
+        "from pathlib import Path\n"
         "now = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (now + (60 << 20),) * 2)\n"
         "try:\n    files.load_json(Path(sys.argv[1]))\nexcept InputError as error:\n    print(error)"

@@ -206,14 +206,12 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
 
 
 def load_rows(path: Path) -> list[dict[str, Any]]:
-    from fabula.documents.files import check_path, read_objects
-    from fabula.documents.rows import csv_rows
+    from fabula.documents.tables import read_rows
 
     if path.suffix != ".csv":
-        return [entry for _, entry in read_objects(check_path(path)) if isinstance(entry, dict)]
+        return list(read_rows(path))
     return [
-        {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items() if name is not None}
-        for row in csv_rows(check_path(path))
+        {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items()} for row in read_rows(path)
     ]
 
 
