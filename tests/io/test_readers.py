@@ -36,12 +36,12 @@ def region(path, reader):
 
 def item(path, reader):
     if reader.name == "coco-annotations":
-        return captions.read_references(path, Notes()) == {1: ("a kite is rising",)}
+        return captions.read_side(Source(path, noun="item"), "references") == {1: ("a kite is rising",)}
     if reader.name == "coco-results":
         (path.parent / "refs.json").write_text('{"annotations": [{"image_id": 1, "caption": "a kite"}]}')
         return captions.read_items(path, [path.parent / "refs.json"])[0][0].candidate == "a kite rises"
     if reader.name == "plm-rcap":
-        return captions.read_references(path, Notes()) == {1: ("A kite rises.",)}
+        return captions.read_side(Source(path, noun="item"), "references") == {1: ("A kite rises.",)}
     if reader.name == "caption-answers":
         (path.parent / "refs.jsonl").write_text('{"uid": 1, "total_frames": 9, "caption": "a kite"}')
         return captions.read_items(path, [path.parent / "refs.jsonl"])[0][0].candidate == "A kite rises."

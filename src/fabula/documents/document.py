@@ -127,6 +127,15 @@ class Document(ABC):
             return self.sample if isinstance(self.sample, dict) else {}
         return read_first_entry(self)
 
+    @cached_property
+    def header(self) -> list[str]:
+        """What the first row of a table names."""
+        if self.ending == ".xlsx":
+            from fabula.documents.tables import read_rows
+
+            return list(next(read_rows(self, loose=True), {}))
+        return [name.strip('"') for name in self.text.partition("\n")[0].replace("\t", ",").strip().split(",")]
+
     @property
     def empty(self) -> bool:
         """A file of lines without a line."""

@@ -33,6 +33,7 @@ from fabula.documents.files import (
     write_bytes,
     write_text,
 )
+from fabula.documents.tables import read_rows
 from fabula.io.format import Format, note_losses
 from fabula.io.shelf import list_known
 from fabula.io.stories import SHELF
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
-TABLE = "vlmevalkit"  # the format of .xlsx, .tsv and .csv
-TRUTH = "vantage"  # the same, where they hold answers instead of predictions
 
 
 def formats() -> list[Format]:
@@ -251,16 +250,16 @@ def open_stories(document: Document, chosen: Format | None) -> tuple[Any, Format
             raise SpecError(f"{document}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return document.numbered(), chosen or find(OWN)[0]
     if chosen is None and document.is_table:
-        chosen = find(TRUTH if has_answers(document) else TABLE)[0]
-    if chosen and chosen.opens:
-        return chosen.opens(document), chosen
+        chosen = sniff_format(document)
+    if chosen and document.is_table:
+        return list(read_rows(document, loose=True)), chosen
     if chosen:
         if chosen.lines and (document.lines or not chosen.whole):
-            return open_lines(document, chosen) or document.numbered(), chosen
+            return open_lines(document, chosen), chosen
         return (document.columns([chosen.plain]) if chosen.plain else None) or document.tree(), chosen
     if document.lines:
         format = sniff_format(document)
-        return open_lines(document, format) or document.rest(), format
+        return open_lines(document, format), format
     plain = document.columns()
     if plain is not None:
         known = SHELF.sniff(objects.ObjectDocument(plain.sample, str(document), document.ending))
@@ -270,18 +269,12 @@ def open_stories(document: Document, chosen: Format | None) -> tuple[Any, Format
     return document.tree(), format
 
 
-def has_answers(document: Document) -> bool:
-    """A table that has a column of answers and none of predictions, as far as its first line can be seen."""
-    if document.ending == ".xlsx":
-        return False
-    columns = document.text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
-    return "answer" in columns and "prediction" not in columns
-
-
-def open_lines(document: Document, format: Format) -> LineBytes | None:
-    """Lines for the kernel, where it can read them; a pipe is read once, and by those who look at its beginning."""
-    is_text = document.is_lasting and not isinstance(document, objects.ObjectDocument)
-    return LineBytes(document) if format.plain and native() is not None and is_text else None
+def open_lines(document: Document, format: Format) -> LineBytes | Iterator[tuple[Any, Any]]:
+    """Entries and their places; Fabula's own with their numbers, and as bytes where the kernel can read them."""
+    if not format.plain:
+        return ((document.place(number), entry) for number, entry in document.rest())
+    is_text = document.is_lasting and not isinstance(document, objects.ObjectDocument)  # a pipe is read once
+    return LineBytes(document) if native() is not None and is_text else document.rest()
 
 
 def read_spoken(file: str | File, format: str | None, reader: str) -> str | None:

@@ -18,27 +18,6 @@ if TYPE_CHECKING:
     from fabula.documents.safe_open import File
 
 MOMENTS = ("moments", "highlights", "grounding")
-# of formats of moments: what is asked of them
-ASKED = {
-    "charades-sta": "grounding",
-    "didemo": "moments",
-    "ego4d-nlq": "grounding",
-    "ego4d-nlq-predictions": "grounding",
-    "omtg": "grounding",
-    "qvhighlights": "highlights",
-    "qvhighlights-predictions": "highlights",
-    "rvmr": "moments",
-    "rvmr-predictions": "moments",
-    "timechat-tvg": "grounding",
-    "timelens": "grounding",
-    "tvr": "moments",
-    "tvr-lines": "moments",
-    "tvr-predictions": "moments",
-    "verified-cog": "moments",
-    "verified-fig": "moments",
-    "vlmevalkit-grounding": "grounding",
-}
-ANSWERED = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{[^{}\[]*"timestamp"\s*:')  # of timechat-tvg: a window by its id
 DETECTED = re.compile(r'\s*\{\s*"(?:opt|results)"\s*:\s*(?:\[|\{[^{}]*\}\s*,\s*"results"\s*:\s*\[)')
 
 
@@ -75,9 +54,8 @@ def name_kind(file: str | File, format: str | None = None) -> str | None:
     text = head.text.lstrip()
     if head.is_table and questions.is_questions(head):
         return "questions"
-    columns = text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
-    if head.is_table and ("prediction" in columns or {"video", "answer"} <= set(columns)):
-        return None  # VLMEvalKit's; of grounding they are when somebody says so
+    if head.is_table and ("prediction" in head.header or {"video", "answer"} <= set(head.header)):
+        return None  # answers of a kit; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
     if identity.is_table(head) and text and text[0] not in "[{":
@@ -86,7 +64,7 @@ def name_kind(file: str | File, format: str | None = None) -> str | None:
         keys = set(head.root[1])
         if (shared := name_shared_kind(head)) is not None:
             return shared or None
-        if moments.is_omtg(head) or moments.SHELF.is_certain(head):
+        if moments.SHELF.is_certain(head):
             return "moments"
         if "bbox" in keys or "regions" in keys:
             return "regions"
@@ -95,8 +73,7 @@ def name_kind(file: str | File, format: str | None = None) -> str | None:
         if {"captions", "blanks"} & keys:
             return "identity"
         return "questions" if questions.is_questions(head) else None
-    known = (moments.is_tvr_predictions, moments.is_rvmr_predictions, moments.is_ego4d_predictions)
-    if ANSWERED.match(text) or moments.SHELF.is_certain(head) or any(knows(head) for knows in known):
+    if moments.SHELF.is_certain(head):
         return "moments"
     return "regions" if DETECTED.match(text) else None
 
@@ -113,7 +90,7 @@ def name_line_kind(head: Document) -> str | None:
         return "identity"
     if "boxes" in keys:
         return "regions"
-    if "events" in keys or (moments.is_answer_lines(head) and not moments.is_omtg(head)):
+    if "events" in keys or (moments.is_answer_lines(head) and not moments.SHELF.is_certain(head)):
         return None
     return "moments" if moments.SHELF.sniff(head, "predictions") else None
 
@@ -152,4 +129,4 @@ def find_asked(head: Document, role: moments.Role, format: str | None = None) ->
         return "highlights" if keys & {"saliency", "marks"} else "moments" if keys & {"videos", "graded"} else None
     if found.name == "answer-lines":  # one window a query, unless the references ask for something else
         return None if role == "references" else "grounding"
-    return ASKED.get(found.name) or found.main_task or None
+    return found.main_task or None

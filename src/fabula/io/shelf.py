@@ -105,7 +105,8 @@ class Shelf:
 
     def is_certain(self, head: Document) -> bool:
         """Whether a benchmark's format knows the file for one of this kind beyond doubt."""
-        return any(shape.knows(head, self.first) for rule in self.rules for shape in rule.certain)
+        able = (rule for rule in self.rules if fits(rule, self.pattern_of(head), "either"))
+        return any(shape.knows(head, self.first) for rule in able for shape in rule.certain)
 
     def find_shared(self, head: Document) -> Rule | None:
         """The rule of this shelf for records whose shape several kinds share, if the first is of this kind."""

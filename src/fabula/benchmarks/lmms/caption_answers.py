@@ -22,11 +22,10 @@ WORDS = (*TEXTS, "caption")
 Id = str | int
 
 
-def read_answers(lines: Iterator[tuple[int, Any]], source: Source) -> dict[Id, str]:
+def read_answers(lines: Iterator[tuple[str, Any]], source: Source) -> dict[Id, str]:
     """One candidate an item."""
     found: dict[Id, str] = {}
-    for number, entry in lines:
-        at = f"line {number}"
+    for at, entry in lines:
         entry = source.mapping(entry, at, hint=f"an answer is {SHAPE}")
         id, text = read_sample(entry, at, source) if is_sample(entry) else read_line(entry, at, source)
         if id in found:

@@ -36,7 +36,7 @@ def number_entries(document: Any, source: Source) -> Iterator[tuple[str, Any]]:
     elif isinstance(document, list):
         yield from ((f"entry {i}", entry) for i, entry in enumerate(document))
     elif isinstance(document, Iterator):
-        yield from ((f"line {number}", entry) for number, entry in document)
+        yield from document
     else:
         source.mapping(document, "the root", hint=f"answers are lines of {SHAPE}")
 
@@ -97,7 +97,7 @@ def audit(
         audits[video] = answer.audit
         stories.append(story)
     source.report()
-    corpus = Corpus({s.id: s for s in fill_silent(stories, source)}, name=str(source.path), format="answers")
+    corpus = Corpus({s.id: s for s in fill_silent(stories, source)}, name=str(source.document), format="answers")
     return corpus, audits, source.notes
 
 

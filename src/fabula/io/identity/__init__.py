@@ -60,7 +60,7 @@ def read_inline(path: str | File, notes: Notes) -> tuple[Sets, Sets]:
     from fabula.io.identity.captionsets import SetText
 
     source = Source(open_document(path), notes, noun="captionset")
-    items = list(pairs.read_items(source.document.numbered(), source))
+    items = list(pairs.read_items(source.document.entries(), source))
     for item in items:
         if len(item.references) > 1:
             notes.add("{n} captionsets have several references; the first is used", name_id(item.id))

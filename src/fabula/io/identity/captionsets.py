@@ -76,7 +76,7 @@ def write_sets(sets: Mapping[str, SetText], target: Source) -> Iterator[str]:
         line |= {} if one.captions is None else {"captions": one.captions}
         line |= {} if one.blanks is None else {"blanks": one.blanks}
         line |= {} if one.clips is None else {"clips": one.clips}
-        yield encode_json(line, target.path)
+        yield encode_json(line, target.document)
 
 
 def read_set(entry: dict[str, Any], at: str, source: Source) -> tuple[str, SetText]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -31,17 +30,8 @@ Role = Literal["references", "predictions"]
 # Which list of the file ("" where it has one), and a query's ranking, or those of many.
 Answers = Iterator[tuple[str, Ranking | Rankings]]
 
-CHARADES = re.compile(r"(\S+)\s+(-?\d+(?:\.\d+)?)\s+(-?\d+(?:\.\d+)?)\s*##(.*)")  # a line of Charades-STA
-LIST = re.compile(r"\s*\[\s*\{")
-ANNOTATIONS = re.compile(r'\s*\{\s*"annotations"\s*:')
-BY_ID = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{')
-RVMR = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\[\s*\{\s*"(video_name|timestamp|relevance|similarity)"')
-TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
-
 
 ANSWER_IDS = ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
-EGO4D = re.compile(r'\s*\{(?:\s*"(?:version|date|description|manifest)"\s*:\s*"[^"]*"\s*,)*\s*"videos"\s*:\s*\[')
-OMTG = re.compile(r'\s*\[\s*\{(?=[^{}]*"index"\s*:)(?=[^{}]*"answer"\s*:)(?=[^{}]*"prediction"\s*:)')
 
 
 def is_answer_lines(head: Document) -> bool:
@@ -50,106 +40,16 @@ def is_answer_lines(head: Document) -> bool:
     return said and any(key in first for key in ANSWER_IDS) and not {"windows", "video", "vid_name"} & set(first)
 
 
-def is_charades(head: Document) -> bool:
-    return CHARADES.match(head.text.lstrip()) is not None
-
-
-def is_didemo(head: Document) -> bool:
-    return LIST.match(head.text) is not None and '"times"' in head.text and '"annotation_id"' in head.text
-
-
-def is_ego4d(head: Document) -> bool:
-    return EGO4D.match(head.text) is not None and '"clips"' in head.text
-
-
-def is_ego4d_predictions(head: Document) -> bool:
-    return "ego4d_nlq_challenge" in head.text or ('"query_idx"' in head.text and '"predicted_times"' in head.text)
-
-
-def is_omtg(head: Document) -> bool:
-    return {"index", "answer", "prediction"} <= set(head.first_object) or OMTG.match(head.text) is not None
-
-
 def is_moment_lines(head: Document) -> bool:
     first = head.first_object
     return "id" in first and ("windows" in first or "saliency" in first)
-
-
-def is_qvhighlights(head: Document) -> bool:
-    return "qid" in head.first_object and "relevant_windows" in head.first_object
-
-
-def is_qvhighlights_predictions(head: Document) -> bool:
-    first = head.first_object
-    return "qid" in first and ("pred_relevant_windows" in first or "pred_saliency_scores" in first)
-
-
-def is_rvmr(head: Document) -> bool:
-    return RVMR.match(head.text) is not None and '"relevance"' in head.text
-
-
-def is_rvmr_predictions(head: Document) -> bool:
-    return RVMR.match(head.text) is not None and '"video_name"' in head.text and '"relevance"' not in head.text
-
-
-def is_table(head: Document) -> bool:
-    """By its ending alone."""
-    return head.is_table
-
-
-def is_timechat(head: Document) -> bool:
-    return '"timestamp"' in head.text and (ANNOTATIONS.match(head.text) or BY_ID.match(head.text)) is not None
-
-
-def is_timelens(head: Document) -> bool:
-    """The file of a benchmark, one object; or a line of the training set."""
-    first = head.first_object
-    if head.lines:
-        return {"video_path", "events"} <= set(first)
-    return BY_ID.match(head.text) is not None and '"spans"' in head.text and '"queries"' in head.text
-
-
-def is_tvr(head: Document) -> bool:
-    first = head.first_object
-    return "desc_id" in first and "predictions" not in first and "time" not in first
-
-
-def is_tvr_lines(head: Document) -> bool:
-    first = head.first_object
-    return ("desc_id" in first and "predictions" in first) or set(first) == {"video2idx"}
-
-
-def is_tvr_predictions(head: Document) -> bool:
-    return TVR.match(head.text) is not None
-
-
-def is_verified_fig(head: Document) -> bool:
-    first = head.first_object
-    return "desc_id" in first and "time" in first and "video" in first
 
 
 SHELF = Shelf(
     __name__,
     (
         Rule("answer-lines", is_answer_lines, "*.jsonl", "predictions"),
-        Rule("charades-sta", is_charades, "*.txt", "references"),
-        Rule("didemo", is_didemo, "*.json", "references"),
-        Rule("ego4d-nlq", is_ego4d, "*.json", "references"),
-        Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
-        Rule("omtg", is_omtg, "*.json, *.jsonl"),
-        Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
-        Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
-        Rule("rvmr", is_rvmr, "*.json", "references"),
-        Rule("rvmr-predictions", is_rvmr_predictions, "*.json", "predictions", module="rvmr"),
-        Rule("timechat-tvg", is_timechat, "*.json"),
-        Rule("timelens", is_timelens, "*.json, *.jsonl", "references"),
-        Rule("tvr", is_tvr, "*.jsonl", "references"),
-        Rule("tvr-lines", is_tvr_lines, "*.jsonl", "predictions"),
-        Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
-        Rule("verified-cog", None, "*.jsonl", "references"),
-        Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
-        Rule("vlmevalkit-grounding", is_table, "*.csv, *.tsv, *.xlsx"),
     ),
     patterns=("*.jsonl", "*.txt", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_queries", "read_rankings"),

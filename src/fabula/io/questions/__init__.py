@@ -22,7 +22,6 @@ from fabula.io.shelf import Rule, Shelf, list_known
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
 
-TABLES = "*.tsv, *.csv, *.xlsx, *.json"
 TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
 Responses = dict[str, Response]  # by their ids as text
 
@@ -34,67 +33,15 @@ def is_lines(head: Document) -> bool:
 
 def is_questions(head: Document) -> bool:
     """Beyond doubt: answers alone may be of anything, and so may most tables and logs."""
-    if head.is_table:
-        return holds_truth(head)
     if SHELF.is_certain(head):
         return True
-    entry = head.first_entry
-    own = "id" in entry and any(key in entry for key in TRUTH)
-    of_lines = (is_tarsier, is_aurora_questions)
-    return own or is_aurora(head) or (head.lines and any(knows(head) for knows in of_lines))
-
-
-def holds_truth(head: Document) -> bool:
-    """A table of text whose first line names the columns of DREAM-1K or VDC."""
-    if head.ending == ".xlsx":
-        return False
-    columns = set(head.text.partition("\n")[0].strip().replace("\t", ",").split(","))
-    return {"caption_type", "question"} <= columns or {"index", "answer", "events"} <= columns
-
-
-def is_tarsier(head: Document) -> bool:
-    return {"dataset", "idx", "messages"} <= head.first_entry.keys()
-
-
-def is_aurora(head: Document) -> bool:
-    return {"doc", "resps"} <= head.first_entry.keys() and not head.lines
-
-
-def is_aurora_questions(head: Document) -> bool:
-    first: object = next(iter(head.first_entry.values()), None)
-    if not isinstance(first, list) or not first or not isinstance(first[0], dict):
-        return False
-    return {"question", "answer"} <= first[0].keys() and "id" not in head.first_entry
-
-
-def list_columns(head: Document) -> set[str]:
-    """Of a table, or of the first record of a list."""
-    if not head.is_table:
-        return set(head.first_entry)
-    from fabula.documents.sheets import read_table
-
-    return set(next(iter(read_table(head)), {}))
-
-
-def is_vdc(head: Document) -> bool:
-    return {"caption_type", "question"} <= list_columns(head)
-
-
-def is_dream(head: Document) -> bool:
-    columns = list_columns(head)
-    return "caption_type" not in columns and ("prediction" in columns or {"index", "answer"} <= columns)
+    entry = {} if head.is_table else head.first_entry
+    return "id" in entry and any(key in entry for key in TRUTH)
 
 
 SHELF = Shelf(
     __name__,
-    (
-        Rule("aurora", is_aurora, "*.json", "predictions"),
-        Rule("aurora-questions", is_aurora_questions, "*.jsonl", "references", module="aurora"),
-        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
-        Rule("tarsier", is_tarsier, "*.jsonl"),
-        Rule("vlmevalkit-dream", is_dream, TABLES, module="vlmevalkit"),
-        Rule("vlmevalkit-vdc", is_vdc, TABLES, module="vlmevalkit"),
-    ),
+    (Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
 )

@@ -33,25 +33,11 @@ FAR = 1e100  # pixels
 SLACK = 2.0  # pixels that a box may reach out of its image before it counts
 
 
-def is_coco(head: Document) -> bool:
-    first, keys = head.root
-    return "bbox" in keys if first == "[" else "annotations" in keys or "images" in keys
-
-
-def is_densecap(head: Document) -> bool:
-    first, keys = head.root
-    return first == "{" and ("results" in keys or "opt" in keys)
-
-
 SHELF = Shelf(
     __name__,
-    (
-        Rule("coco", is_coco),
-        Rule("densecap", is_densecap, holds="predictions"),
-        Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),
-        Rule("vg", lambda head: "regions" in head.root[1], holds="references"),
-    ),
+    (Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),),
     readers=("read_pictures",),
+    first=lambda head: dict.fromkeys(head.root[1]),
 )
 
 
