@@ -7,71 +7,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabula.core.errors import SpecError
 from fabula.data.regions import FORMS
-from fabula.documents.files import check_path, holds_only_stories, is_table
-from fabula.documents.head import Head
+from fabula.documents.document import Document, open_document
 from fabula.io import captions, identity, moments, questions, regions
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 MOMENTS = ("moments", "highlights", "grounding")
 DETECTED = re.compile(r'\s*\{\s*"(?:opt|results)"\s*:\s*(?:\[|\{[^{}]*\}\s*,\s*"results"\s*:\s*\[)')
 
 
-def infer_task(predictions: str | Path, refs: Sequence[str | Path], format: str | None = None) -> str | None:
+def infer_task(predictions: str | File, refs: Sequence[str | File], format: str | None = None) -> str | None:
     """The task that predictions of this shape are for; None: stories. Where several are, an error names them."""
-    path = check_path(predictions)
-    if holds_only_stories(path):
+    head = open_document(predictions)
+    if head.holds_only_stories:
         return None
-    kind = name_kind(path, format)
-    if kind is None and format is None and answers_queries(path, refs):
-        kind = "moments"
-    if kind is None and format is None and answers_questions(path, refs):
-        kind = "questions"
+    kind = name_kind(head, format)
+    truth = [document for ref in refs if not (document := open_document(ref)).holds_only_stories]
+    if kind is None and format is None and head.lines and moments.is_answer_lines(head):
+        # answers in a model's own words: of stories, or of what the references ask
+        if any(moments.SHELF.sniff(document, "references") is not None for document in truth):
+            kind = "moments"
+        elif any(map(questions.is_questions, truth)):
+            kind = "questions"
     if kind != "moments":
         return kind
-    asked = [find_asked(path, "predictions", format), *(find_asked(check_path(ref), "references") for ref in refs)]
+    asked = [find_asked(head, "predictions", format), *(find_asked(document, "references") for document in truth)]
     found = next((task for task in asked if task is not None), None)
     if found is None:
         several = ", ".join(f"--task {task}" for task in MOMENTS)
-        raise SpecError(f"{path} holds windows of queries, which several tasks score; say which: {several}")
+        raise SpecError(f"{head} holds windows of queries, which several tasks score; say which: {several}")
     return found
 
 
-def answers_queries(path: Path, refs: Sequence[str | Path]) -> bool:
-    """Answers in a model's own words tell of stories, or of the queries that the references ask."""
-    head = Head(path)
-    if not (head.lines and moments.is_answer_lines(head)):
-        return False
-    files = [check_path(ref) for ref in refs]
-    heads = [Head(file) for file in files if not holds_only_stories(file)]
-    return any(moments.SHELF.sniff(head, "references") is not None for head in heads)
-
-
-def answers_questions(path: Path, refs: Sequence[str | Path]) -> bool:
-    """The same, where the references hold options, events, or questions of their own."""
-    head = Head(path)
-    if not (head.lines and moments.is_answer_lines(head)):
-        return False
-    return any(questions.is_questions(Head(file)) for ref in refs if not holds_only_stories(file := check_path(ref)))
-
-
-def name_kind(path: Path, format: str | None = None) -> str | None:
+def name_kind(file: str | File, format: str | None = None) -> str | None:
     """captions, identity, questions, regions, or moments for all about queries; None: stories, or nothing known."""
     if format is not None:
         return name_format_kind(format)
-    if path.suffix.lower() == ".xlsx":
+    head = open_document(file)
+    if head.ending == ".xlsx":
         return None
-    head = Head(path)
     text = head.text.lstrip()
-    if is_table(path) and questions.is_questions(head):
+    if head.is_table and questions.is_questions(head):
         return "questions"
-    if is_table(path) and ("prediction" in head.columns or {"video", "answer"} <= set(head.columns)):
+    if head.is_table and ("prediction" in head.header or {"video", "answer"} <= set(head.header)):
         return None  # answers of a kit; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
-    if identity.is_table(path) and text and text[0] not in "[{":
+    if identity.is_table(head) and text and text[0] not in "[{":
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
@@ -91,7 +78,7 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
     return "regions" if DETECTED.match(text) else None
 
 
-def name_line_kind(head: Head) -> str | None:
+def name_line_kind(head: Document) -> str | None:
     keys = head.first_object.keys()
     if "cand" in keys or captions.find_both(head.first_object) is not None:
         return "captions"
@@ -108,7 +95,7 @@ def name_line_kind(head: Head) -> str | None:
     return "moments" if moments.SHELF.sniff(head, "predictions") else None
 
 
-def name_shared_kind(head: Head) -> str | None:
+def name_shared_kind(head: Document) -> str | None:
     """The kind of records whose shape several kinds share, by the first of them; "": stories, None: no such records."""
     from fabula.io.stories import SHELF
 
@@ -132,11 +119,8 @@ def name_format_kind(format: str) -> str | None:
     return None if SHELF.find(name) else next((kind for kind, s in shelves.items() if s.SHELF.find(name)), None)
 
 
-def find_asked(path: Path, role: moments.Role, format: str | None = None) -> str | None:
+def find_asked(head: Document, role: moments.Role, format: str | None = None) -> str | None:
     """Which task about queries a file is for; None where it does not say."""
-    if holds_only_stories(path):
-        return None
-    head = Head(path)
     found = moments.SHELF.find(format.partition(":")[0]) if format else moments.SHELF.sniff(head, role)
     if found is None:
         return None

@@ -30,13 +30,13 @@ LINE = Shape((*PLAIN.fields, ("task", "word")), others=True)
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     known: Known | None = None
-    for some in read_line_records(source.path, LINE):
+    for some in read_line_records(source.document, LINE):
         if isinstance(some, Records):
             yield from read_plain(some, known, source)
             continue
         left, values, shapes = lift_tables(some.text, KEY)
-        for number, entry in parse_lines(left, source.path, some.place - 1):
-            at = f"line {number}"
+        for number, entry in parse_lines(left, source.document, some.place - 1):
+            at = source.document.place(number)
             entry = check_object(entry, at, source, ENTRY)
             if "video2idx" in entry and len(entry) == 1:
                 known = read_known(entry["video2idx"], numbers, source)

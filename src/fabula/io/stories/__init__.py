@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.registry import key
-from fabula.documents.head import Head
+from fabula.documents.document import Document, open_document
 from fabula.io.shelf import Rule, Shelf
 
 IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
@@ -20,7 +20,7 @@ def is_answer(entry: Any) -> bool:
     )
 
 
-def is_answers(head: Head) -> bool:
+def is_answers(head: Document) -> bool:
     """A line, or a list of them; {video: text} is read only when the format is named. Moments are not answers."""
     root = head.sample
     if head.lines and root == {}:  # a file of no lines has no videos in any format
@@ -29,11 +29,11 @@ def is_answers(head: Head) -> bool:
     return is_answer(first) and "windows" not in first
 
 
-def is_fabula(head: Head) -> bool:
+def is_fabula(head: Document) -> bool:
     return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
 
 
-def first_entry(head: Head) -> Mapping[str, Any]:
+def first_entry(head: Document) -> Mapping[str, Any]:
     """Of a list its first element, else the document; of lines the first."""
     root = head.sample
     first = root[0] if isinstance(root, list) and root else root
@@ -61,9 +61,10 @@ def find_sides(name: str) -> dict[str, str]:
     return {rule.holds: rule.name, other: rule.other_side}
 
 
-def find_record_format(path: Path) -> str:
+def find_record_format(file: str | Path | Document) -> str:
     """The format of a file of stories whose records are like those of other kinds, by its first record; else ""."""
-    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
+    document = open_document(file)
+    if document.ending not in (".json", ".jsonl") or not document.is_lasting:
         return ""
-    rule = SHELF.find_shared(Head(path))
+    rule = SHELF.find_shared(document)
     return "" if rule is None else rule.name
