@@ -298,7 +298,8 @@ class Finder:
     def call(self, node: ast.Call) -> Iterator[Mutant]:
         attribute = isinstance(node.func, ast.Attribute)
         called = node.func.attr if attribute else getattr(node.func, "id", "")
-        if called in CALLS and (attribute or called in BUILT_IN):
+        nothing = called in ("zeros", "ones") and any(ast.unparse(a).lstrip("(").startswith("0") for a in node.args[:1])
+        if called in CALLS and (attribute or called in BUILT_IN) and not nothing:
             start, end = self.at(node.func)
             yield from self.change(end - len(called), end, CALLS[called], "call")
         for keyword in node.keywords:

@@ -55,6 +55,14 @@ def test_anchors_without_offsets():
     assert p.valid[0].sum() == 38 and p.valid[-1].sum() == 40 - 16
 
 
+def test_an_anchor_longer_than_the_video_stands_there_and_fits_nowhere():
+    model = Model(replace(TINY, frames=12, anchor_high=17, pool_frames=4))
+    p = model.propose(torch.randn(1, 12, 6))
+    assert p.logits.shape == (1, 8, 12) and p.valid.sum(1).tolist() == [10, 8, 6, 4, 2, 0, 0, 0]
+    assert (p.logits[0, 5:] == 0).all() and p.bounds[0, 7, 0].tolist() == [1 - 8.5, 1 + 8.5]
+    assert (p.logits[0, 4, 5:7] != 0).all()  # of 11 frames: there are two places for it
+
+
 def test_offsets_move_a_tenth():
     model = Model(TINY)
     for conv in model.convs:
