@@ -108,6 +108,19 @@ def test_proposal_losses_by_hand():
     assert boundary.item() == pytest.approx((0 + 0.5 + 0.5) / 2)  # smooth L1 of 1 and 1 is ½ each, two positives
 
 
+def test_so_many_proposals_are_drawn_and_no_more():
+    """Four samples: the only hit, and three of nine misses, which are all alike."""
+    model = Model(replace(TINY, samples=4))
+    bounds = torch.tensor([[[[10.0, 20.0], *[[5.0, 8.0]] * 9]]])
+    logits = torch.tensor([[[3.0, *[-1.0] * 9]]])
+    pad = torch.nn.functional.pad
+    p = Proposals(pad(logits, (0, 30)), pad(bounds, (0, 0, 0, 30), value=-1.0), torch.ones(1, 40, dtype=torch.bool),
+                  torch.zeros(1, 1), torch.zeros(1, 1, 2))  # fmt: skip
+    proposal, _ = model.proposal_losses(p, torch.tensor([[[10.0, 20.0]]]), torch.ones(1, 1, dtype=torch.bool))
+    hit, miss = math.log(1 + math.exp(-3.0)), math.log(1 + math.exp(-1.0))
+    assert proposal.item() == pytest.approx((hit + 3 * miss) / 4)
+
+
 def test_sequence_learns_the_stop():
     """The stop is a step of the sequence, and padding is none."""
     torch.manual_seed(0)
