@@ -107,7 +107,7 @@ def test_baseline(files):
     for wrong, said in (
         ({"kind": "uniform"}, "say exactly one of"),
         ({"kind": "unifrom"}, "no baseline is called 'unifrom'; did you mean 'uniform'?"),
-        ({"kind": "same-id", "count": 3}, "--count says nothing to the baseline same-id"),
+        ({"kind": "same-id", "count": 3}, "--count has no effect for the baseline same-id"),
     ):
         with pytest.raises(SpecError, match=said):
             fabula.baseline(refs=files / "clips.csv", **wrong)

@@ -56,7 +56,7 @@ class RecipeOptions(Options):
     tries: int = option(TRIES, "Maximum attempts when an answer cannot be parsed.", at_least=1, at_most=20)
 
     def __post_init__(self) -> None:
-        self.set_paths("prompts")
+        super().__post_init__()
         if not 0 <= self.temperature <= 10:
             raise SpecError(f"--temperature {self.temperature:g}; it lies between 0 and 10")
         if self.scorer not in ("judge", "none") and self.evaluator is None:

@@ -63,7 +63,7 @@ class Plugin:
 
 
 def list_plugins(group: str, warn: Callable[[str], None] = lambda line: None) -> list[Plugin]:
-    """The entry points of a group, by name. A package whose list of them cannot be read is passed over, and named."""
+    """The entry points of a group, by name. A package whose list of them cannot be read is skipped, with a warning."""
     from importlib.metadata import distributions, entry_points
 
     try:

@@ -125,10 +125,10 @@ class Room:
         seen: dict[str, Plugin] = {}
         for plugin in self.plugins(warn):
             if self.find_own(plugin.name) is not None:
-                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is passed over, for ours has that name")
+                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is skipped: Fabula has one of that name")
             elif key(plugin.name) in seen:
                 first = seen[key(plugin.name)].package
-                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is passed over, for {first} has that name too")
+                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is skipped: {first} has one of that name")
             else:
                 seen[key(plugin.name)] = plugin
                 try:

@@ -32,7 +32,8 @@ class Scoring(Options):
     )
     strict: bool = option(
         False,
-        "Refuse malformed predicted segments (else they match nothing) and captions beyond METEOR (else they score 0).",
+        "Refuse malformed predicted segments (else they match nothing) and captions too long for METEOR (else they "
+        "score 0).",
         tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
     tok: str | None = option(None, "How captions are tokenised. Default: ptb.", choices=("ptb", "none"))
@@ -69,7 +70,7 @@ class Scoring(Options):
         """Text where paths and lists are meant."""
         ways = self.repair.split(",") if isinstance(self.repair, str) else self.repair
         object.__setattr__(self, "repair", tuple(way.strip() for way in ways))
-        self.set_paths("sets", "work")
+        super().__post_init__()
 
     @property
     def sharded(self) -> bool:
@@ -80,7 +81,3 @@ class Scoring(Options):
 @dataclass(frozen=True, kw_only=True)
 class ScoreOptions(JudgeOptions, Scoring):
     """Keywords of `fabula.score` and flags of `fabula score`; those of a judge come last."""
-
-    def __post_init__(self) -> None:
-        Scoring.__post_init__(self)
-        JudgeOptions.__post_init__(self)

@@ -162,7 +162,7 @@ def list_files(path: Path, notes: Notes) -> list[Path]:
     """The files of a folder; a file itself."""
     found, passed = find_parts(path)
     for name in passed:
-        notes.add(f"{{n}} files of the folder {path} were passed over", name)
+        notes.add(f"{{n}} files of the folder {path} were skipped", name)
     return found
 
 

@@ -117,7 +117,7 @@ class TrainOptions(Options):
     from_words: Path | None = option(None, "The words of official weights: their vocabulary file.")
 
     def __post_init__(self) -> None:
-        self.set_paths(*(o.name for o in self.options() if o.kind is Path))
+        super().__post_init__()
         split_texts(self)
 
 
@@ -164,9 +164,6 @@ class Run(Options):
     wandb: str | None = option(None, "Log to Weights & Biases, to this project.")
     mlflow: str | None = option(None, "Log to MLflow, to this experiment.")
 
-    def __post_init__(self) -> None:
-        self.set_paths("out")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
@@ -210,7 +207,7 @@ class PredictOptions(Options):
     )
 
     def __post_init__(self) -> None:
-        self.set_paths(*(o.name for o in self.options() if o.kind is Path))
+        super().__post_init__()
         split_texts(self)
         if self.batch_size < 1:
             raise SpecError(f"batch_size is {self.batch_size}; it must be at least 1")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fabula.core.errors import SpecError
 from fabula.core.options import MUST, Options, option
+from fabula.media.options import check_engine
 
 DEFAULT = "offline"
 
@@ -37,12 +37,9 @@ class IndexOptions(Options):
     no_thumbs: bool = option(False, "Store no thumbnails of clips.")
 
     def __post_init__(self) -> None:
-        self.set_paths("weights")
+        super().__post_init__()
         object.__setattr__(self, "store", str(self.store))
-        if self.engine == "ray" and self.processes is not None:
-            raise SpecError("--processes has no effect with Ray; leave it out")
-        if self.engine != "ray" and self.address is not None:
-            raise SpecError("--address names a Ray cluster; say --engine ray")
+        check_engine(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,19 +59,19 @@ class SearchOptions(Options):
     model: Path | None = option(
         None, "Run of fabula train vcmr that predicts where moments start and end.", metavar="RUN"
     )
-    extract: str | None = option(None, "Extractor of the model's features. Default: use the store's vectors.")
+    extract: str | None = option(
+        None, "Extractor of the model's features. Default: use the store's vectors.", needs="model"
+    )
     other_features: bool = option(False, "Use the model even if its features were extracted in another way.")
     weights: Path | None = option(None, "File of the embedder's weights, if it has moved since indexing.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
 
     def __post_init__(self) -> None:
-        self.set_paths("people", "weights", "model")
+        super().__post_init__()
         object.__setattr__(self, "store", str(self.store))
         for name in ("video", "person"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,))
-        if self.extract is not None and self.model is None:
-            raise SpecError("--extract makes features for a model; name one: --model RUN")
 
     @property
     def length(self) -> tuple[float | None, float | None] | None:

@@ -46,9 +46,6 @@ class JudgeOptions(Options):
         "(raise). Default: zero.",
     )
 
-    def __post_init__(self) -> None:
-        self.set_paths("judge_record", "judge_replay", "judge_prompts")
-
     @property
     def names_judge(self) -> bool:
         return self.judge_url is not None or self.judge_replay is not None
@@ -56,7 +53,7 @@ class JudgeOptions(Options):
     @property
     def judge_flags(self) -> list[str]:
         """The flags of a judge that were given."""
-        return [o.flag for o in self.given() if o.name.startswith("judge_")]
+        return [o.flag for o in self.changed() if o.name.startswith("judge_")]
 
     def endpoint(self) -> EndpointOptions:
         """The options of whoever asks."""

@@ -29,9 +29,6 @@ class ParseOptions(Options):
     )
     refs_format: str | None = option(None, "Format of these files. Default: known by its shape.")
 
-    def __post_init__(self) -> None:
-        self.set_paths("audit")
-
 
 @dataclass(frozen=True, slots=True)
 class Parsed:

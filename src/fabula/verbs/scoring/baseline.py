@@ -80,8 +80,8 @@ def baseline(
         return cut_videos(refs, out, options, warn)
     if kind not in KINDS:
         raise SpecError(f"no baseline is called {kind!r}; {close_to(kind, ['uniform', *KINDS])}")
-    for o in options.given():
-        raise SpecError(f"{o.flag} says nothing to the baseline {kind}; it is for uniform")
+    for o in options.changed():
+        raise SpecError(f"{o.flag} has no effect for the baseline {kind}; it applies to uniform")
     notes = Notes()
     filled = KINDS[kind](fillin.read_references(Path(refs), notes))
     for line in notes.lines():

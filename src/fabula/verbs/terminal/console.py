@@ -28,7 +28,7 @@ Watch = Callable[[str, int, int], None]  # what is being done, how far, of how m
 
 
 def print_note(line: str, style: str | None = None) -> None:
-    """A line to the person, on standard error: one, printable, of bearable length."""
+    """A line on standard error: printable, of limited length."""
     colour = False if os.environ.get("NO_COLOR") else None  # None: where it is a terminal
     click.secho(one_line(f"fabula: {line}"), err=True, fg=style, color=colour)
 

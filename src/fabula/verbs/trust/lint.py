@@ -25,9 +25,6 @@ class LintOptions(Options):
     fix: Path | None = option(None, "Write a repaired copy, and FIX.fixes.json: what was done.", writes=True)
     task: str | None = option(None, "What the file is for (fabula list tasks). Default: known by its shape.")
 
-    def __post_init__(self) -> None:
-        self.set_paths("fix")
-
     def check_fix(self, file: Path) -> None:
         if self.fix and self.fix.exists() and file.exists() and self.fix.samefile(file):
             raise SpecError("--fix writes a copy, never the file itself; give it another name")
@@ -69,7 +66,7 @@ def lint(
 ) -> Linted:
     """Look for what is odd in a file, or in an object of its shape.
 
-    With `fix`, a repaired copy is written, and beside it what was done.
+    With `fix`, a repaired copy is written, and FIX.fixes.json with a list of the repairs.
     Options are given one by one, or as one object.
 
     Examples:

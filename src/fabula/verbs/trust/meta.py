@@ -61,10 +61,10 @@ def meta(
     """
     options, ask = split_keywords("meta", keywords, options or MetaOptions(), ask or JudgeOptions())
     if flickr8k is None and ask.judge_flags:
-        raise SpecError(f"tables of scores are scored already, and {ask.judge_flags[0]} would not be heeded")
+        raise SpecError(f"{ask.judge_flags[0]} has no effect: the tables hold scores already")
     if flickr8k is not None:
         if scores is not None or answers is not None:
-            raise SpecError("flickr8k brings its own scores and judgements; name no files beside it")
+            raise SpecError("flickr8k brings its own scores and judgements; name no other files")
         who = "crowd" if crowd else "expert"
         judged = judge_flickr8k(Path(flickr8k), who, options.metrics or FLICKR8K, ask, progress)
     elif scores is None or answers is None:

@@ -12,6 +12,9 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option, split_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
+from fabula.documents.files import check_path, has_lines
+from fabula.documents.head import Head
+from fabula.documents.rows import load_rows, read_number
 from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.inputs import take_both, take_refs, take_sets
 from fabula.evaluate.options import WHERE, ScoreOptions
@@ -170,9 +173,6 @@ def is_rows(path: Path) -> bool:
     """Files that `--rows` writes: lines whose fields are numbers, but for the id."""
     if path.suffix == ".csv":
         return True
-    from fabula.documents.files import check_path, has_lines
-    from fabula.documents.head import Head
-
     if not has_lines(check_path(path)):
         return False
     first = {k: v for k, v in Head(path).first_object.items() if k not in KEYS}
@@ -184,13 +184,13 @@ KEYS = ("video", "id", "set", "image", "query", "refset")
 
 def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
     """The columns of numbers of a file of rows, each as rows of its own."""
-    entries = [dict(entry) for entry in load_rows(path)]
+    entries = list(load_rows(check_path(path)))
     if not entries:
         raise InputError("no rows", file=path, hint="write them with fabula score --rows")
     unit = next((key for key in KEYS if key in entries[0] and key != "refset"), None)
     if unit is None:
         raise InputError("no column says whose row it is", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
-    names = [name for name, value in entries[0].items() if name not in KEYS and isinstance(value, int | float)]
+    names = [name for name, value in entries[0].items() if name not in KEYS and read_number(value) is not None]
     if wanted is not None:
         asked = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else [str(w) for w in wanted]
         for name in asked:
@@ -199,26 +199,7 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
         names = asked
     found = {}
     for name in names:
-        own = [e for e in entries if isinstance(e.get(name), int | float)]
-        rows = ({unit: e[unit], "refset": int(e.get("refset", 0)), name: e[name]} for e in own)
+        numbers = [(e, read_number(e.get(name))) for e in entries]
+        rows = ({unit: e[unit], "refset": int(e.get("refset", 0)), name: x} for e, x in numbers if x is not None)
         found[name] = Rows.of(rows, unit)
     return found
-
-
-def load_rows(path: Path) -> list[dict[str, Any]]:
-    from fabula.documents.files import check_path, read_objects
-    from fabula.documents.rows import csv_rows
-
-    if path.suffix != ".csv":
-        return [entry for _, entry in read_objects(check_path(path)) if isinstance(entry, dict)]
-    return [
-        {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items() if name is not None}
-        for row in csv_rows(check_path(path))
-    ]
-
-
-def to_number(cell: str | None) -> float | str | None:
-    try:
-        return float(cell or "")
-    except ValueError:
-        return cell

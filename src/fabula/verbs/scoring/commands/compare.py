@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fabula.core.errors import SpecError
-from fabula.core.options import Options, option
+from fabula.core.options import Options, option, same_as
 from fabula.evaluate.options import ScoreOptions
 from fabula.report import compare as report
 from fabula.stats.resampling import Clusters, PairedTest
@@ -16,20 +16,18 @@ from fabula.verbs.scoring.compare import WITHOUT, compare
 from fabula.verbs.terminal.console import Several, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
 from fabula.verbs.terminal.gates import check_worse
-from fabula.verbs.terminal.out import Shown, check_outputs, show, write_forms
+from fabula.verbs.terminal.out import LatexOutput, Shown, check_outputs, show, write_forms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs(Options):
     """What is made of the comparison."""
 
-    latex: Path | None = option(
-        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
-    )
+    latex: Path | None = same_as(LatexOutput, "latex")
     markdown: Path | None = option(
         None, "Print Markdown tables, or write them to a .md file.", writes=True, ending=".md"
     )
-    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
+    json_: Path | None = same_as(LatexOutput, "json_")
     names: tuple[str, ...] = option(
         (), "What to call the systems, comma separated. Default: their files' names.", parts=True
     )

@@ -24,9 +24,9 @@ class Outputs(Options):
     json_: Path | None = option(None, "Write the result as JSON; - for standard output.", writes=True)
     rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .csv, .parquet).", writes=True)
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
-    against: Path | None = option(None, "A second system's predictions, compared in --html.")
-    videos: Path | None = option(None, "A folder of films, played beside the timelines of --html.")
-    images: Path | None = option(None, "A folder of images, under the boxes of --html.")
+    against: Path | None = option(None, "A second system's predictions, compared in --html.", needs="html")
+    videos: Path | None = option(None, "A folder of films, played beside the timelines of --html.", needs="html")
+    images: Path | None = option(None, "A folder of images, under the boxes of --html.", needs="html")
     thresholds: bool = option(False, "Show numbers at each tIoU too, where a score is the mean over several.")
     signatures: str = option(
         "short", "What a terminal shows of signatures: full, or short (defaults left out).", choices=("short", "full")
@@ -96,16 +96,10 @@ def command(
 
 
 def check_asked(outputs: Outputs, resampling: list[str]) -> None:
-    """Refuse what would not be heeded, before anything is computed."""
+    """Refuse options without effect before anything is computed."""
     if outputs.rows:
         from fabula.documents.rows import check_suffix
 
         check_suffix(outputs.rows)
     if resampling and not outputs.ci:
-        named = ", ".join(resampling)
-        raise SpecError(f"without --ci there are no intervals, and {named} would not be heeded; add --ci")
-    if outputs.against and not outputs.html:
-        raise SpecError("--against puts a second system on the page; say where with --html")
-    for flag, folder in {"--videos": outputs.videos, "--images": outputs.images}.items():
-        if folder and not outputs.html:
-            raise SpecError(f"{flag} lie beside the page; say where with --html")
+        raise SpecError(f"{', '.join(resampling)} only {'apply' if len(resampling) > 1 else 'applies'} with --ci")

@@ -41,7 +41,9 @@ class Serving(Options):
 
     against: Path | None = option(None, "A second system's predictions, compared video by video.")
     store: str | None = option(None, "A store of clips to search (fabula index makes one), in place of WHAT.")
-    weights: str | None = option(None, "With --store: the embedder's weights, where they are not where they were.")
+    weights: str | None = option(
+        None, "With --store: the embedder's weights, where they are not where they were.", needs="store"
+    )
     open_: bool = option(False, "Also open the browser.")
 
 
@@ -69,8 +71,6 @@ def command(
         return
     if shown is None:
         raise SpecError("nothing to show; name predictions, a page or a result, or a library with --store DIR")
-    if serving.weights is not None:
-        raise SpecError("--weights belongs to --store")
     if binding.host != HOST or binding.origin is not None:
         raise SpecError("a report is shown on this machine alone; --host and --origin belong to --store")
     body = make_body(shown, refs, serving.against, options)
@@ -91,7 +91,7 @@ def serve_store(
     """A store to search; what belongs to a report is refused."""
     from fabula.verbs.searching.serve import serve
 
-    if shown is not None or refs or serving.against is not None or [o for o in options.given() if o.name != "people"]:
+    if shown is not None or refs or serving.against is not None or [o for o in options.changed() if o.name != "people"]:
         raise SpecError("--store shows a library alone; predictions, --refs and how to score belong to a report")
     assert serving.store is not None
 
@@ -111,9 +111,9 @@ def make_body(shown: Path, refs: tuple[Path, ...], against: Path | None, options
         if refs or against:
             raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
         return read_bytes(check_path(shown))
+    from fabula.evaluate.saved import load_result
     from fabula.report.html import page
     from fabula.report.pages import make_page
-    from fabula.verbs.scoring.saved import load_result
 
     if not refs and not against and (saved := load_result(shown)):
         return page(saved, shown.name).encode()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
+from fabula.media.calls import extract_features
+from fabula.media.cut import cut_store
+from fabula.media.extract import share_of
 from fabula.media.options import CutOptions, ExtractOptions
+from fabula.media.stores.features import Features
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
 from fabula.verbs.terminal.out import Shown, show
-from fabula.verbs.training.features import cut_features, describe_store, extract_features
 
 
 @click.group("features", cls=VerbGroup)
@@ -33,10 +35,8 @@ def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
 
     A store can be trained on as it is: fabula train pss --features features.h5 …
     """
-    from fabula.media.extract import share_of
-
     with show_progress() as progress:
-        done = extract_features(videos, options=options, progress=progress, warn=warn)
+        done = extract_features(videos, options, progress, warn)
     took = sum(done.seconds.values())
     speed = f"{done.frames / took:,.0f} frames/s a process" if took else "no time"
     print_note(
@@ -56,7 +56,7 @@ def cut(store: Path, options: CutOptions) -> None:
     \b
     fabula features cut films.safetensors --clips clips.jsonl -o streams/frame.safetensors
     """
-    count = cut_features(store, options.clips, options.out, options.overwrite)
+    count = cut_store(store, options.clips, options.out, options.overwrite)
     print_note(f"{count:,} clips → {options.out}")
 
 
@@ -69,13 +69,13 @@ def info(store: Path, json_: Path | None) -> None:
     \b
     fabula features info features.h5
     """
-    told = describe_store(store)
-    show(Shown(document=lambda: told, lines=lambda: list_lines(told)), json_)
+    found = Features(store).describe()
+    show(Shown(document=lambda: found, lines=lambda: list_lines(found)), json_)
 
 
-def list_lines(told: Mapping[str, Any]) -> Iterator[str]:
+def list_lines(found: Mapping[str, object]) -> Iterator[str]:
     """name, tab, value; what is nested, under both names."""
-    for name, value in told.items():
+    for name, value in found.items():
         if isinstance(value, Mapping):
             for inner, text in value.items():
                 yield f"{name} {inner}\t{show_value(text)}"
@@ -83,7 +83,7 @@ def list_lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}\t{show_value(value)}"
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, list):

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from fabula.core.errors import InputError
 from fabula.documents.files import write_text
+from fabula.media.people import calls, corrections
 from fabula.media.people.options import CutOptions, FindOptions
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
 from fabula.verbs.terminal.out import Shown, check_outputs, show
-from fabula.verbs.training import people as api
 from fabula.verbs.training.commands.features import list_lines
 
 
@@ -34,7 +35,7 @@ def find(videos: tuple[Path, ...], options: FindOptions) -> None:
     Without files of your own, the weights are InsightFace's, from fabula[faces]: for non-commercial research alone.
     """
     with show_progress() as progress:
-        cast = api.find_people(videos, options=options, progress=progress, warn=warn)
+        cast = calls.find_people(videos, options, progress, warn)
     tracks = len(set(cast.faces.track.tolist()))
     seconds = sum(one.duration for one in cast.videos)
     print_note(
@@ -58,7 +59,7 @@ def show_(store: Path, page: Path, title: str | None) -> None:
     fabula people show people.npz --page people.html
     """
     check_outputs([store], None, **{"--page": page})
-    write_text(page, [api.page_of(store, title, warn)])
+    write_text(page, [calls.page_of(store, title, warn)])
     print_note(f"→ {page}")
 
 
@@ -71,8 +72,8 @@ def info(store: Path, json_: Path | None) -> None:
     \b
     fabula people info people.npz
     """
-    told = api.describe_people(store, warn)
-    show(Shown(document=lambda: told, lines=lambda: list_lines(told)), json_)
+    found = calls.describe_people(store, warn)
+    show(Shown(document=lambda: found, lines=lambda: list_lines(found)), json_)
 
 
 @command.command()
@@ -84,7 +85,7 @@ def merge(store: Path, people: tuple[int, ...]) -> None:
     \b
     fabula people merge people.npz 2 5
     """
-    cast = api.merge_people(store, people)
+    cast = corrections.merge(store, people)
     print_note(f"one person now: {cast.name(min(people))}; {len(cast.people()):,} people")
 
 
@@ -98,8 +99,16 @@ def split(store: Path, person: int, tracks: str) -> None:
     \b
     fabula people split people.npz 2 --tracks 14,17
     """
-    cast = api.split_person(store, person, api.check_numbers(tracks, "--tracks"))
+    cast = corrections.split(store, person, read_numbers(tracks))
     print_note(f"new: person {max(cast.people())}; {len(cast.people()):,} people")
+
+
+def read_numbers(text: str) -> list[int]:
+    """`14,17` as numbers."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"--tracks {text!r} are not numbers", hint="write them with commas: 14,17") from None
 
 
 @command.command()
@@ -112,7 +121,7 @@ def name(store: Path, person: int, called: str) -> None:
     \b
     fabula people name people.npz 2 "Anna"
     """
-    api.name_person(store, person, called)
+    corrections.name(store, person, called)
     print_note(f"person {person} is called {called}")
 
 
@@ -120,7 +129,7 @@ def name(store: Path, person: int, called: str) -> None:
 @path_argument("store")
 def undo(store: Path) -> None:
     """Take the last correction of a STORE back."""
-    print_note(f"taken back: {api.undo_correction(store)}")
+    print_note(f"taken back: {corrections.undo(store)['do']}")
 
 
 @command.command()
@@ -135,7 +144,7 @@ def group(store: Path, cluster: str, out: Path, overwrite: bool) -> None:
     fabula people group people.npz --cluster "dbscan(eps=0.75)" -o paper.npz
     """
     with show_progress() as progress:
-        cast = api.group_people(store, out, cluster, overwrite, progress, warn)
+        cast = calls.group_people(store, out, cluster, overwrite, progress, warn)
     print_note(f"{len(cast.people()):,} people, {cast.impossible():,} impossible merges → {out}")
 
 
@@ -149,7 +158,7 @@ def cut(store: Path, options: CutOptions) -> None:
     fabula people cut people.npz --clips clips.jsonl -o streams/
     fabula train micap --data sets/ --features streams/ …
     """
-    made = api.cut_people(store, options=options, warn=warn)
+    made = calls.cut_people(store, options, warn)
     faces = sum(map(len, made.face.values()))
     if not made.face:
         print_note(f"no face in any of {len(made.empty):,} clips: nothing was written")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.diagnosis.attacks import AttackOptions
 from fabula.diagnosis.judges import CheckOptions
@@ -16,17 +15,10 @@ from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
 from fabula.verbs.terminal.console import Several, VerbGroup, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
-from fabula.verbs.terminal.out import Shown, check_outputs, show
+from fabula.verbs.terminal.out import JsonOutput, Shown, check_outputs, show
 from fabula.verbs.trust import judge as api
 
 UNREAD = ("judge_failed",)  # of JudgeOptions: here an unread judgement is counted, and belongs to no mean
-
-
-@dataclass(frozen=True, kw_only=True)
-class AsJson(Options):
-    """What a verb found, for programs."""
-
-    json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +27,8 @@ class PlanFlags(Options):
 
     plan: bool = option(False, "Count calls, tokens and cost; ask nothing.")
     price: tuple[str, ...] = option(
-        (), "IN/OUT for a million tokens, or MODEL=IN/OUT, for --plan.", parts=True, metavar="IN/OUT"
+        (), "IN/OUT for a million tokens, or MODEL=IN/OUT, for --plan.", parts=True, metavar="IN/OUT", needs="plan"
     )
-
-    def __post_init__(self) -> None:
-        if self.price and not self.plan:
-            raise SpecError("--price only applies with --plan")
 
 
 @click.group("judge", cls=VerbGroup)
@@ -64,7 +52,7 @@ def command() -> None:
 @flags(JudgeOptions, into="ask", without=UNREAD)
 @flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
 @flags(PlanFlags, into="plan")
-@flags(AsJson, into="out")
+@flags(JsonOutput, into="out")
 def check(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -72,7 +60,7 @@ def check(
     ask: JudgeOptions,
     how: Resampling,
     plan: PlanFlags,
-    out: AsJson,
+    out: JsonOutput,
 ) -> None:
     """Put the same pairs to a judge again, in other order and wording.
 
@@ -106,14 +94,14 @@ def check(
 @flags(AttackOptions, into="options")
 @flags(JudgeOptions, into="ask", without=UNREAD)
 @flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
-@flags(AsJson, into="out")
+@flags(JsonOutput, into="out")
 def stress(
     predictions: Path,
     refs: tuple[Path, ...],
     options: AttackOptions,
     ask: JudgeOptions,
     how: Resampling,
-    out: AsJson,
+    out: JsonOutput,
 ) -> None:
     """Say how much captions gain by padding or by instructing the judge.
 

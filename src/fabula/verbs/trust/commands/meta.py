@@ -8,27 +8,21 @@ from pathlib import Path
 import click
 
 from fabula.core.errors import SpecError
-from fabula.core.options import Options, option
+from fabula.core.options import Options, option, same_as
 from fabula.report import meta as report
 from fabula.text.judges.options import JudgeOptions
 from fabula.verbs.terminal.console import Several, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument
-from fabula.verbs.terminal.out import Shown, check_outputs, show, write_forms
+from fabula.verbs.terminal.out import LatexOutput, Shown, check_outputs, show, write_forms
 from fabula.verbs.trust.meta import MetaOptions, meta
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs(Options):
-    latex: Path | None = option(
-        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
-    )
-    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
+    latex: Path | None = same_as(LatexOutput, "latex")
+    json_: Path | None = same_as(LatexOutput, "json_")
     flickr8k: Path | None = option(None, "The folder of Flickr8k's judgements, in place of files; scored here.")
-    crowd: bool = option(False, "Of Flickr8k, CrowdFlower's judgements instead of the experts'.")
-
-    def __post_init__(self) -> None:
-        if self.crowd and self.flickr8k is None:
-            raise SpecError("--crowd says nothing without --flickr8k")
+    crowd: bool = option(False, "Use CrowdFlower's judgements of Flickr8k instead of the experts'.", needs="flickr8k")
 
 
 @click.command("meta", cls=Several)
@@ -52,7 +46,7 @@ def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, ou
     if outputs.flickr8k is None and len(files) < 2:
         raise SpecError("name tables of scores and, last, that of people's answers; or --flickr8k FOLDER")
     if outputs.flickr8k is not None and files:
-        raise SpecError("--flickr8k brings its own scores and judgements; name no files beside it")
+        raise SpecError("--flickr8k brings its own scores and judgements; name no other files")
     check_outputs(files, outputs)
     *scores, answers = files or (None, None)
     named = {path.stem: path for path in scores if path is not None}

@@ -31,9 +31,9 @@ class Files(Options):
 @flags(JudgeOptions, into="ask", without=WITHOUT)
 @flags(Files, into="files")
 def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions, files: Files) -> None:
-    """Corrupt references in known ways and say which metric notices.
+    """Perturb references in controlled ways and report how metrics react.
 
-    The table says how much of each of METRICS is left: 1 means that it did not notice.
+    The table shows how much of each of METRICS remains: 1 means that the metric did not react.
 
     \b
     fabula stress
