@@ -73,7 +73,7 @@ def test_lines_and_coco(tmp_path):
         ("film", "no entry of the references has such a field"),
         ("/x(/", "is no pattern"),
         ("/nobody/", "no group"),
-        ("/demo/", "all are of one group"),
+        ("/demo/", "all videos are in one group"),
         ({}, "no group"),
         ({"demo_bread": {1}}, "a group that is"),
     ],

@@ -37,24 +37,26 @@ class StoreOptions(Options):
     """The store that a verb looks at."""
 
     store: Path = option(MUST, "Store of the run: one SQLite file.", "-s")
-    recipe: str | None = option(None, "Hash of the recipe, where the store has several; its beginning will do.")
+    recipe: str | None = option(None, "Hash of the recipe, or its first characters, if the store has several.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
     """Where a run works, on what, and how far it may go."""
 
-    store: Path = option(MUST, "Store of the run: one SQLite file, made or gone on with.", "-s")
+    store: Path = option(MUST, "Store of the run: one SQLite file; an existing one is resumed.", "-s")
     videos: Path | None = option(None, "Folder of the videos.")
-    budget: float | None = option(None, "Money that may be spent, in the unit of --price; no call begins beyond it.")
-    batch: bool = option(False, "Through the endpoint's batch interface: slower, and cheaper where it is offered.")
-    batch_moments: int = option(500, "Moments at once with --batch.", at_least=1, at_most=50_000, shows_default=True)
-    batch_pause: float = option(30.0, "Seconds between looks at a batch.", shows_default=True)
-    batch_wait: float = option(26.0, "Hours to wait for a batch.", shows_default=True)
-    forget_batches: bool = option(False, "Give up batches that were sent and not fetched; they may be paid for twice.")
-    engine: Literal["local", "ray"] = option("local", "Where moments are worked on.", shows_default=True)
+    budget: float | None = option(None, "Maximum cost, in the unit of --price; no call starts beyond it.")
+    batch: bool = option(False, "Use the endpoint's batch interface: slower, often cheaper.")
+    batch_moments: int = option(500, "Moments per batch, with --batch.", at_least=1, at_most=50_000, shows_default=True)
+    batch_pause: float = option(30.0, "Seconds between two checks of a batch.", shows_default=True)
+    batch_wait: float = option(26.0, "Maximum hours to wait for a batch.", shows_default=True)
+    forget_batches: bool = option(False, "Discard batches that were sent and not fetched; they may be paid for twice.")
+    engine: Literal["local", "ray"] = option("local", "Engine that processes the moments.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one on this machine.")
-    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+    format: str | None = option(
+        None, "Format of the moments (fabula list formats). Default: detected from the content."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,10 +74,12 @@ class RunOptions(Options):
 class PlanOptions(Options):
     """What a plan may look at."""
 
-    store: Path | None = option(None, "Store of a run that has begun.", "-s")
+    store: Path | None = option(None, "Store of a started run; its answered calls are not counted.", "-s")
     videos: Path | None = option(None, "Folder of the videos, for --probe.")
-    probe: int = option(0, "Moments whose keyframes are counted.", at_least=0, at_most=10_000)
-    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+    probe: int = option(0, "Number of moments whose keyframes are counted.", at_least=0, at_most=10_000)
+    format: str | None = option(
+        None, "Format of the moments (fabula list formats). Default: detected from the content."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +230,8 @@ class AbOptions(Options):
 
     model_b: str | None = option(None, "Model of B. Default: as A.")
     prompts_b: Path | None = option(None, "Prompts of B. Default: as A.")
-    sample: int = option(50, "Moments, chosen by chance.", at_least=2, shows_default=True)
-    sample_seed: int = option(0, "Of the choice.", shows_default=True)
+    sample: int = option(50, "Number of random moments.", at_least=2, shows_default=True)
+    sample_seed: int = option(0, "Seed of the sample.", shows_default=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -277,9 +281,9 @@ class StatsOptions(Options):
     """What is counted."""
 
     embedder: str | None = option(None, "Sentence embedder for near-equal captions: minilm, wordllama, hashing.")
-    eps: float = option(0.01, "Cosine distance of captions that are almost equal.", shows_default=True)
+    eps: float = option(0.01, "Cosine distance below which captions are near-equal.", shows_default=True)
     picture: bool = option(False, "Draw clustered captions by t-SNE (needs --embedder).", needs="embedder")
-    words: int = option(0, "Captions whose new words are counted by part of speech; 0: none.", at_least=0)
+    words: int = option(0, "Number of captions whose new words are counted by part of speech; 0: none.", at_least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -314,13 +318,15 @@ def stats(files: Sequence[str | Path], *, options: StatsOptions | None = None) -
 class ExportOptions(StoreOptions):
     """What goes out, and how."""
 
-    out: Path = option(MUST, "Folder of the benchmark; made.", "-o")
+    out: Path = option(MUST, "Folder of the benchmark; it is created.", "-o")
     split: str = option("train", "Name of the split.", shows_default=True)
     name: str = option("fine-grained moments", "Name of the benchmark, for its card.")
     licence: str = option("unknown", "Licence of the captions, for the card.")
-    layouts: tuple[str, ...] = option((), "Also for: label-studio, potato.", parts=True)
+    layouts: tuple[str, ...] = option((), "Also write files for: label-studio, potato.", parts=True)
     embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
-    overwrite: bool = option(False, "Replace a benchmark that was changed since, and delete files added to its folder.")
+    overwrite: bool = option(
+        False, "Replace a benchmark even if its files were changed, and delete files added to its folder."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

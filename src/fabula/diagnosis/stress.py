@@ -45,14 +45,14 @@ class StressOptions(Options):
 
     ways: tuple[str, ...] = option(
         (),
-        f"Perturbations, comma separated: {', '.join(CHANGES)}. Default: the first ten. Besides: refuse, does it "
-        "pay to say nothing of the hard half?",
+        f"Perturbations, comma separated: {', '.join(CHANGES)}. Default: the first ten. Also: refuse, does it "
+        "pay to leave out the hard half?",
         "-w",
         parts=True,
     )
     copies: int = option(COPIES, "Perturbed copies of a story.", shows_default=True, at_least=1, at_most=1000)
-    seed: int = option(0, "Of the copies and of the intervals.", shows_default=True)
-    resamples: int = option(2000, "Draws of the intervals.", shows_default=True, at_least=1)
+    seed: int = option(0, "Random seed.", shows_default=True)
+    resamples: int = option(2000, "Number of resamples of the intervals.", shows_default=True, at_least=1)
     spice: str | None = same_as(ScoreOptions, "spice")
 
 

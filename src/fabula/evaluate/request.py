@@ -172,8 +172,6 @@ def check_request(request: Request, agreed: str | None) -> None:
     options, protocol = request.options, request.protocol
     options.check_task(agreed or "dense", task_names)
     if options.repair and protocol and agreed in STORIES and not protocol.judges_segments:
-        raise SpecError(
-            f"--repair has no effect with {protocol.name}, which repairs nothing; correct the file"
-        )
+        raise SpecError(f"--repair has no effect with {protocol.name}, which repairs nothing; correct the file")
     if options.sharded and agreed not in (None, *STORIES):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")

@@ -87,13 +87,13 @@ def evaluate(test_annotation_file, user_submission_file, phase_codename, **kwarg
 class HostOptions(Options):
     """What the challenge is, and how it is scored."""
 
-    title: str = option("A challenge scored by Fabula", "What the challenge is called.")
-    task: str = option("dense", "fabula list tasks. Default: dense.")
+    title: str = option("A challenge scored by Fabula", "Title of the challenge.")
+    task: str = option("dense", "The task (fabula list tasks). Default: dense.")
     protocol: str | None = option(None, "A published evaluator to score with (fabula list protocols).", "-p")
     metrics: str | None = option(None, "Metrics of the leaderboard, comma separated. Default: all of the task.", "-m")
-    start: str | None = option(None, "When it begins, as 2027-01-31. Default: today.")
-    end: str | None = option(None, "When it ends. Default: in ten years.")
-    private: bool = option(False, "No report for participants: it shows them the references. Numbers alone.")
+    start: str | None = option(None, "First day, as 2027-01-31. Default: today.")
+    end: str | None = option(None, "Last day. Default: in ten years.")
+    private: bool = option(False, "Show participants numbers only; a report would show the references.")
     wheel: tuple[Path, ...] = option((), "Wheels to put into the bundle, for servers without an index.", parts=True)
 
 

@@ -19,12 +19,14 @@ class IndexOptions(Options):
     store: str = option(MUST, "Store of clips: a folder, or an address as s3://bucket/store.", metavar="DIR")
     with_: str | None = option(
         None,
-        "Embedder, as openclip:clip.safetensors. Default: that of the store; offline for a new one.",
+        "Embedder, as openclip:clip.safetensors. Default: the store's; offline for a new one.",
         metavar="NAME",
     )
     fps: float | None = option(None, "Frames read per second. Default: the store's; 1 for a new one.")
     clip: float | None = option(None, "Seconds of a clip. Default: the store's; 2 for a new one.")
-    stride: float | None = option(None, "Seconds from one clip to the next. Default: the store's; those of a clip.")
+    stride: float | None = option(
+        None, "Seconds from one clip to the next. Default: the store's; the length of a clip for a new one."
+    )
     weights: Path | None = option(None, "File of the embedder's weights, if it ships none.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
     processes: int | None = option(None, "Videos processed in parallel. Default: one per processor.", at_least=1)

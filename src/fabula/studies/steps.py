@@ -26,7 +26,7 @@ from fabula.web.media import check_folder, find_fault
 
 @dataclass(frozen=True, kw_only=True)
 class NewOptions(Options):
-    out: Path = option(MUST, "The study's folder, to be made.", "-o")
+    out: Path = option(MUST, "Folder of the new study.", "-o")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +36,16 @@ class SimulateOptions(Options):
     mix: str = option(
         "careful=1", "Kinds of raters and their shares: careful=8,hasty=1,random=1,left=2.", shows_default=True
     )
-    effect: float = option(0.5, "How far the target is ahead, in standard deviations.", shows_default=True)
-    bias: float = option(0.4, "How often a rater who leans left takes the first description.", shows_default=True)
+    effect: float = option(0.5, "Advantage of the target, in standard deviations.", shows_default=True)
+    bias: float = option(0.4, "How often a biased rater (left) chooses the first description.", shows_default=True)
     studies: int = option(100, "Studies to simulate.", shows_default=True, at_least=1, at_most=100_000)
-    seed: int = option(0, "The seed of the raters.", shows_default=True)
+    seed: int = option(0, "Random seed.", shows_default=True)
     out: Path | None = option(None, "Also write one simulated study to this folder.", "-o")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerOptions(Options):
-    effect: float | None = option(None, "A difference whose power is asked for, in units of the primary measure.")
+    effect: float | None = option(None, "Print the power for this difference, in units of the primary measure.")
 
 
 def load(path: str | Path) -> tuple[Plan, Design, Path]:

@@ -75,7 +75,7 @@ def read_sets(path: Path, notes: Notes, format: str | None = None, grouping: Pat
     source = Source(check_path(path), notes, noun="captionset")
     if is_table(source.path):
         if grouping is None:
-            raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
+            raise SpecError("the sets of clips are missing; name their file with --sets (valSets.csv)")
         return group_clips(source, fillin.read_grouping(grouping, notes))
     if format == "captionsets":
         return captionsets.read_sets(source)

@@ -25,9 +25,9 @@ class ParseOptions(Options):
     to: str = option("fabula", "Format to write (fabula list formats).", shows_default=True)
     audit: Path | None = option(None, "Write the audit of every answer as JSON.", writes=True)
     unit: str | None = option(
-        None, "What numbers without a unit are: seconds, percent, 'frames,fps=2', 'tokens,bins=100', …."
+        None, "Unit of numbers without one: seconds, percent, 'frames,fps=2', 'tokens,bins=100', …."
     )
-    refs_format: str | None = option(None, "Format of these files. Default: known by its shape.")
+    refs_format: str | None = option(None, "Format of these files. Default: detected from the content.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ from fabula.verbs.keywords import UniformKeywords
 class UniformOptions(Options):
     """How videos are cut: exactly one of the first three."""
 
-    count: int | None = option(None, "This many segments in every video.")
-    duration: float | None = option(None, "About this many seconds a segment: ⌈D / duration⌉ equal parts.")
-    reference_count: bool = option(False, "As many segments as the reference has.")
-    raw_duration: bool = option(False, "Take durations as they are; the paper's table rounds them up.")
-    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
+    count: int | None = option(None, "Number of segments in every video.")
+    duration: float | None = option(None, "Approximate length of a segment in seconds: ⌈D / duration⌉ equal parts.")
+    reference_count: bool = option(False, "Use the number of segments of the reference.")
+    raw_duration: bool = option(False, "Do not round durations up, as the paper's table does.")
+    refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
 
 
 @overload

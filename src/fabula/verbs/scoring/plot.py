@@ -22,13 +22,14 @@ class PlotOptions(Options):
     """Keywords of `fabula.plot` and flags of `fabula plot`."""
 
     metrics: str | None = option(
-        None, "Metrics, comma separated: SODA_c, SODA_c.precision. Default: what all files have.", "-m", joined=True
+        None,
+        "Metrics, comma separated: SODA_c, SODA_c.precision. Default: those that all files have.",
+        "-m",
+        joined=True,
     )
-    names: tuple[str, ...] = option(
-        (), "What the systems are called, comma separated. Default: their files.", parts=True
-    )
+    names: tuple[str, ...] = option((), "Names of the systems, comma separated. Default: their file names.", parts=True)
     width: Literal["column", "page"] = option(
-        "column", "As wide as one column of a paper (3.3 in) or as two (6.9 in).", shows_default=True
+        "column", "Width of one column of a paper (3.3 in) or of two (6.9 in).", shows_default=True
     )
 
 

@@ -63,6 +63,6 @@ def find_task(name: str) -> Task:
     """The task of that name; its file alone is imported, and that is light."""
     found = room.find(name)
     if found is None:
-        raise SpecError(f"no task is trained under {name!r}; {close_to(name, room.names())}")
+        raise SpecError(f"no task is called {name!r}; {close_to(name, room.names())}")
     made: Task = found()
     return made

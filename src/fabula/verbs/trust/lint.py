@@ -19,11 +19,11 @@ class LintOptions(Options):
     """Keywords of `fabula.lint` and flags of `fabula lint`."""
 
     format: str | None = option(
-        None, "Format of the file (fabula list formats), or 'captions'. Default: known by its shape."
+        None, "Format of the file (fabula list formats), or 'captions'. Default: detected from the content."
     )
-    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
-    fix: Path | None = option(None, "Write a repaired copy, and FIX.fixes.json: what was done.", writes=True)
-    task: str | None = option(None, "What the file is for (fabula list tasks). Default: known by its shape.")
+    refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
+    fix: Path | None = option(None, "Write a repaired copy, and the list of repairs to FIX.fixes.json.", writes=True)
+    task: str | None = option(None, "Task of the file (fabula list tasks). Default: detected from the content.")
 
     def check_fix(self, file: Path) -> None:
         if self.fix and self.fix.exists() and file.exists() and self.fix.samefile(file):

@@ -31,10 +31,12 @@ WITHOUT = WHERE
 class PowerOptions(Options):
     """What is to be shown, and how surely."""
 
-    difference: float | None = option(None, "The difference to be shown, a fraction: .01. Default: the observed one.")
-    power: float = option(0.8, "How likely it is to be shown.", shows_default=True)
-    alpha: float = option(0.05, "The level of the two-sided test.", shows_default=True)
-    correlation: float | None = option(None, "Of one system: how alike two systems score a video, such as .8.")
+    difference: float | None = option(None, "Difference to detect, as a fraction: .01. Default: the observed one.")
+    power: float = option(0.8, "Probability of detecting it.", shows_default=True)
+    alpha: float = option(0.05, "Level of the two-sided test.", shows_default=True)
+    correlation: float | None = option(
+        None, "With one system: correlation of the scores of two systems over videos, such as .8."
+    )
 
     def __post_init__(self) -> None:
         for name in ("power", "alpha"):
@@ -107,11 +109,11 @@ def power(
     asked, grouped, options = split_keywords("power", keywords, *hands, without=WITHOUT)
     several = list(systems) if isinstance(systems, list | tuple) else [systems]
     if not 1 <= len(several) <= 2:
-        raise SpecError(f"{len(several)} systems; give two to be told apart, or one as a pilot")
+        raise SpecError(f"{len(several)} systems; name two to compare, or one as a pilot")
     if len(several) == 1 and asked.correlation is None:
-        raise SpecError("one system does not say how alike two are; add --correlation, such as .8, or a second system")
+        raise SpecError("one system shows no correlation; add --correlation, such as .8, or a second system")
     if len(several) == 2 and asked.correlation is not None:
-        raise SpecError("two systems say themselves how alike they are; leave --correlation out")
+        raise SpecError("--correlation applies to one system; leave it out")
     if len(several) == 1 and asked.difference is None:
         raise SpecError("one system has no difference; say which: --difference .01")
     tables, scales, unit, warnings = gather(several, refs, options, grouped, progress)
@@ -189,7 +191,7 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
         raise InputError("no rows", file=path, hint="write them with fabula score --rows")
     unit = next((key for key in KEYS if key in entries[0] and key != "refset"), None)
     if unit is None:
-        raise InputError("no column says whose row it is", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
+        raise InputError("no column names the video or item of a row", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
     names = [name for name, value in entries[0].items() if name not in KEYS and read_number(value) is not None]
     if wanted is not None:
         asked = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else [str(w) for w in wanted]

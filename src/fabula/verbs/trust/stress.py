@@ -87,7 +87,7 @@ def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None,
     if corpus is None or isinstance(corpus, Corpus):
         raise SpecError("no queries are bundled; name a file of them with --corpus")
     if set(options.ways) - {REFUSE}:
-        raise SpecError(f"metrics of moments are put under one stress, --ways {REFUSE}")
+        raise SpecError(f"metrics of moments have one perturbation: --ways {REFUSE}")
     notes = Notes()
     queries = read_queries([corpus], notes)
     how = Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed)

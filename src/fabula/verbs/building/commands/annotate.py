@@ -24,9 +24,9 @@ BATCH = ("batch", "batch_moments", "batch_pause", "batch_wait", "forget_batches"
 
 @click.group("annotate", cls=VerbGroup)
 def command() -> None:
-    """Make a fine-grained benchmark of coarse captions of moments.
+    """Build a fine-grained benchmark from coarse captions of moments.
 
-    As VERIFIED does (Chen et al., NeurIPS 2024).
+    The method is VERIFIED's (Chen et al., NeurIPS 2024).
 
     \b
     fabula annotate plan moments.jsonl --model M --price 0.15/0.60 --videos videos/ --probe 20
@@ -47,7 +47,7 @@ def command() -> None:
 def plan(
     moments: Path, endpoint: EndpointOptions, recipe: RecipeOptions, options: benchmark.PlanOptions, out: JsonOutput
 ) -> None:
-    """Calls, tokens, cost and time of annotating MOMENTS, before anything is spent.
+    """Estimate calls, tokens, cost and time of annotating MOMENTS; send nothing.
 
     \b
     fabula annotate plan moments.jsonl --model M --price 0.15/0.60
@@ -64,9 +64,9 @@ def plan(
 @flags(RecipeOptions, into="recipe")
 @flags(benchmark.RunOptions, into="options")
 def run(moments: Path | None, endpoint: EndpointOptions, recipe: RecipeOptions, options: benchmark.RunOptions) -> None:
-    """Annotate MOMENTS, or go on with those that the store holds. Run the same command again to resume.
+    """Annotate MOMENTS, or continue with those in the store. Run the same command again to resume.
 
-    Moments that failed are asked again. Exit code 3: some failed, or the budget stopped the run.
+    Failed moments are retried. Exit code 3: some moments failed, or the budget stopped the run.
 
     \b
     fabula annotate run moments.jsonl -s run.sqlite --blind                       a dry run with the fake endpoint
@@ -87,9 +87,9 @@ def run(moments: Path | None, endpoint: EndpointOptions, recipe: RecipeOptions, 
 @flags(RecipeOptions, into="recipe")
 @flags(benchmark.RunOptions, into="options", without=("format",))
 def retry(empty: bool, endpoint: EndpointOptions, recipe: RecipeOptions, options: benchmark.RunOptions) -> None:
-    """Ask again for the moments that failed. What was answered is not asked again.
+    """Retry the moments that failed; answered calls are not repeated.
 
-    Exit code 3: some failed, or the budget stopped the run.
+    Exit code 3: some moments failed, or the budget stopped the run.
     """
     check_outputs([endpoint.replay], endpoint)
     need_model(endpoint)
@@ -140,7 +140,7 @@ def report_run(ran: benchmark.Ran) -> None:
 @flags(benchmark.StoreOptions, into="options")
 @flags(JsonOutput, into="out")
 def status(options: benchmark.StoreOptions, out: JsonOutput) -> None:
-    """How far a run has come, and what it cost."""
+    """Show the progress and the cost of a run."""
     check_outputs([options.store], out)
     found = benchmark.status(options)
     show(Shown(document=lambda: found, lines=lambda: printed.status_lines(found)), out.json_)
@@ -161,7 +161,7 @@ def ab(
     options: benchmark.RunOptions,
     out: JsonOutput,
 ) -> None:
-    """Two prompts or two models on a sample of MOMENTS, marked by the same judge.
+    """Compare two prompts or two models on a sample of MOMENTS, scored by the same judge.
 
     \b
     fabula annotate ab moments.jsonl -s ab.sqlite --url URL --model M --prompts-b prompts/ --videos videos/ --sample 50
@@ -181,7 +181,7 @@ def ab(
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page with the pictures.")
 @flags(JsonOutput, into="out")
 def stats(files: tuple[Path, ...], options: benchmark.StatsOptions, html: Path | None, out: JsonOutput) -> None:
-    """Spans, confidences, words and near-equal captions of FILES in VERIFIED's released format.
+    """Count spans, confidences, words and near-equal captions of FILES in VERIFIED's released format.
 
     \b
     fabula annotate stats charades_fig_train.jsonl charades_fig_test.jsonl

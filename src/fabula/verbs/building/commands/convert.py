@@ -24,7 +24,9 @@ class Answers(Options):
     answers: bool = option(False, "SOURCE holds free-form answers of a language model.")
     audit: Path | None = same_as(ParseOptions, "audit", needs="answers")
     unit: str | None = same_as(ParseOptions, "unit", needs="answers")
-    refs: tuple[Path, ...] = option((), "Files to take durations of answers from.", "-r", several=True, needs="answers")
+    refs: tuple[Path, ...] = option(
+        (), "Files that hold the durations of the videos.", "-r", several=True, needs="answers"
+    )
     refs_format: str | None = same_as(ParseOptions, "refs_format", needs="answers")
 
 

@@ -32,7 +32,7 @@ class Outputs(LatexOutput):
 def command() -> None:
     """Plan, serve and analyse a study with people.
 
-    In the form of VERIFIED (Chen et al., NeurIPS 2024) and of four others.
+    Five forms of questions, VERIFIED's (Chen et al., NeurIPS 2024) among them.
 
     \b
     fabula study power PLAN.toml                       what the plan can detect

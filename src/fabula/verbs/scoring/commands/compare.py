@@ -28,12 +28,10 @@ class Outputs(Options):
         None, "Print Markdown tables, or write them to a .md file.", writes=True, ending=".md"
     )
     json_: Path | None = same_as(LatexOutput, "json_")
-    names: tuple[str, ...] = option(
-        (), "What to call the systems, comma separated. Default: their files' names.", parts=True
-    )
+    names: tuple[str, ...] = option((), "Names of the systems, comma separated. Default: their file names.", parts=True)
 
     fail_if_worse: bool = option(
-        False, "End with exit code 3 where a system is worse than the first, p corrected below --alpha."
+        False, "End with exit code 3 if a system is worse than the first (corrected p below --alpha)."
     )
 
 
@@ -41,7 +39,7 @@ class Outputs(Options):
 @path_argument("systems", nargs=-1, required=True)
 @refs_option()
 @flags(ScoreOptions, into="options", without=WITHOUT)
-@flags(PairedTest, into="testing", help={"resamples": "Draws and trials.", "seed": "The seed of both."})
+@flags(PairedTest, into="testing", help={"resamples": "Number of resamples and permutations.", "seed": "Random seed."})
 @flags(Clusters, into="grouped")
 @flags(Outputs, into="outputs")
 def command(
@@ -89,5 +87,5 @@ def name_systems(systems: tuple[Path, ...], names: tuple[str, ...]) -> dict[str,
         raise SpecError(f"--names gives {len(names)} names for {len(systems)} systems")
     if not all(names) or len(set(names)) < len(names):
         said = ",".join(names)
-        raise SpecError(f"--names {said}: an empty name, or one that stands twice; give each system its own")
+        raise SpecError(f"--names {said}: a name is empty or stands twice; give each system its own")
     return dict(zip(names, systems, strict=True))

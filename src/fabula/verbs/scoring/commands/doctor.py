@@ -60,7 +60,7 @@ def absent_state(extras: list[str]) -> tuple[bool, str]:
 
 @click.command("doctor")
 @click.option(
-    "--extras", "every", is_flag=True, help="A line for each absent extra: its packages, how to install them."
+    "--extras", "every", is_flag=True, help="Print a line for each absent extra: its packages and how to install them."
 )
 def command(every: bool) -> None:
     """Show which optional features are installed."""

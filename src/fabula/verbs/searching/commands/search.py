@@ -29,15 +29,15 @@ PICTURES = 12  # in a terminal, at most
 class Outputs(Options):
     """What is asked beside one query, and what is written."""
 
-    queries: Path | None = option(None, "File of queries, a JSON object a line, in place of one; needs -o.")
+    queries: Path | None = option(None, "File of queries, one JSON object per line, instead of QUERY; needs -o.")
     out: Path | None = option(None, "Answers to --queries, for fabula score --task moments.", "-o", writes=True)
-    overwrite: bool = option(False, "Replace the file of -o that is there.")
-    calibrate: Path | None = option(None, "File of queries that say if they have an answer: calibrate the store.")
+    overwrite: bool = option(False, "Replace an existing file of -o.")
+    calibrate: Path | None = option(None, "Calibrate the store on this file of queries with and without an answer.")
     plot: Path | None = option(
         None, "With --calibrate: reliability and trade-off as SVG.", writes=True, needs="calibrate"
     )
-    build_index: bool = option(False, "Build the index of a store of more than 100,000 clips, and measure it.")
-    html: Path | None = option(None, "Write a page with a picture a moment.", writes=True)
+    build_index: bool = option(False, "Build and measure the index of a store of more than 100,000 clips.")
+    html: Path | None = option(None, "Write a page with a picture of each moment.", writes=True)
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
     no_pictures: bool = option(False, "Show no pictures in the terminal.")
 
@@ -66,7 +66,7 @@ class Outputs(Options):
 @flags(SearchOptions, into="options")
 @flags(Outputs, into="outputs")
 def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None:
-    """Find the moments that answer a QUERY, or say there are none.
+    """Find the moments that answer a QUERY, or report none.
 
     \b
     fabula search "a dog in the water" --store store/
@@ -76,7 +76,7 @@ def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None
     fabula search "a whale" --store store/ --min-probability .5
     fabula search --store store/ --queries q.jsonl -o answers.jsonl
 
-    Minus ranks clips lower that look like what it names; it leaves none out.
+    A minus ranks similar clips lower; it removes none.
     """
     outputs.check(query)
     check_outputs([outputs.queries, outputs.calibrate], outputs)
@@ -157,7 +157,7 @@ def calibrate(outputs: Outputs, options: SearchOptions) -> None:
 
         write_text(outputs.plot, [as_file(made.figure)])
     if made.unknown:
-        warn(f"of {made.unknown:,} queries the embedder knows no word; they are answered with nothing")
+        warn(f"the embedder knows no word of {made.unknown:,} queries; they find nothing")
     c = made.calibration
     lines = [
         f"map\t{c.kind} on {c.on}",
@@ -180,4 +180,4 @@ def build_index(outputs: Outputs, options: SearchOptions) -> None:
     plan = ann.build(searcher.store, searcher.embedder, texts, say=print_note)
     print_note(str(plan))
     if not plan.good:
-        warn("the index does not find enough of what is nearest to texts; the search stays exact")
+        warn("the index misses too many nearest clips; the search stays exact")

@@ -40,9 +40,9 @@ class Serving(Options):
     """What is shown, and where."""
 
     against: Path | None = option(None, "A second system's predictions, compared video by video.")
-    store: str | None = option(None, "A store of clips to search (fabula index makes one), in place of WHAT.")
+    store: str | None = option(None, "Store of clips to search, made by fabula index, instead of WHAT.")
     weights: str | None = option(
-        None, "With --store: the embedder's weights, where they are not where they were.", needs="store"
+        None, "With --store: file of the embedder's weights, if it has moved since indexing.", needs="store"
     )
     open_: bool = option(False, "Also open the browser.")
 
@@ -200,4 +200,6 @@ def open_server(body: bytes, port: int) -> ThreadingHTTPServer:
     try:
         return Server((HOST, port), Handler)
     except OSError as error:
-        raise InputError(f"port {port} cannot be had ({error.strerror})", hint="choose another, or --port 0") from None
+        raise InputError(
+            f"port {port} cannot be opened ({error.strerror})", hint="choose another"
+        ) from None

@@ -19,21 +19,21 @@ from fabula.verbs.terminal.out import Shown, show
 
 @click.group("features", cls=VerbGroup)
 def command() -> None:
-    """Make features of raw videos, and look at stores of features."""
+    """Extract features of raw videos, and inspect stores of features."""
 
 
 @command.command()
 @path_argument("videos", nargs=-1, required=True)
 @flags(ExtractOptions, into="options")
 def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
-    """Make features of VIDEOS (files, or folders of them), as a store that says how it was made.
+    """Extract features of VIDEOS (files or folders) into a store with a manifest.
 
     \b
     fabula features extract videos/ --with efficientnet_lite0 -o features.h5
     fabula features extract videos/ --with "onnx(size=112,mean=0.5,std=0.5):net.onnx" --fps 4 -o features/
     fabula features extract videos/ --with efficientnet_lite0 -o features.h5 --resume     after a stop
 
-    A store can be trained on as it is: fabula train pss --features features.h5 …
+    A store is ready for training: fabula train pss --features features.h5 …
     """
     with show_progress() as progress:
         done = extract_features(videos, options, progress, warn)
@@ -62,9 +62,9 @@ def cut(store: Path, options: CutOptions) -> None:
 
 @command.command()
 @path_argument("store")
-@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write it as JSON; - is standard output.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def info(store: Path, json_: Path | None) -> None:
-    """Say how a STORE of features was made, of which videos, and how much there is.
+    """Show how a STORE of features was made, its videos and its size.
 
     \b
     fabula features info features.h5

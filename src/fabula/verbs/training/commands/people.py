@@ -18,21 +18,21 @@ from fabula.verbs.training.commands.features import list_lines
 
 @click.group("people", cls=VerbGroup)
 def command() -> None:
-    """Find the people of videos by their faces, and correct them."""
+    """Find people in videos by their faces, and correct the result."""
 
 
 @command.command()
 @path_argument("videos", nargs=-1, required=True)
 @flags(FindOptions, into="options")
 def find(videos: tuple[Path, ...], options: FindOptions) -> None:
-    """Find the people of VIDEOS (files, or folders of them): shots, faces, tracks, people.
+    """Find the people in VIDEOS (files or folders): shots, faces, tracks, people.
 
     \b
     fabula people find film.mp4 -o people.npz
     fabula people find videos/ -o people.npz --detector yunet:yunet.onnx --embedder sface:sface.onnx
     fabula people find videos/ -o people.npz --resume       after a stop
 
-    Without files of your own, the weights are InsightFace's, from fabula[faces]: for non-commercial research alone.
+    The default weights are InsightFace's, from fabula[faces], for non-commercial research only.
     """
     with show_progress() as progress:
         cast = calls.find_people(videos, options, progress, warn)
@@ -51,9 +51,9 @@ def find(videos: tuple[Path, ...], options: FindOptions) -> None:
 @command.command("show")
 @path_argument("store")
 @click.option("--page", "-o", type=click.Path(path_type=Path), required=True, help="HTML file to write.")
-@click.option("--title", help="What stands above it. Default: the store's name.")
+@click.option("--title", help="Title of the page. Default: the store's name.")
 def show_(store: Path, page: Path, title: str | None) -> None:
-    """Write the people of a STORE as one page: faces by person, with their numbers.
+    """Write a page with the people of a STORE: faces by person, with their numbers.
 
     \b
     fabula people show people.npz --page people.html
@@ -65,9 +65,9 @@ def show_(store: Path, page: Path, title: str | None) -> None:
 
 @command.command()
 @path_argument("store")
-@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write it as JSON; - is standard output.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def info(store: Path, json_: Path | None) -> None:
-    """Say who is in a STORE, how it was made, and under which licence its weights are.
+    """Show who is in a STORE, how it was made, and the licence of its weights.
 
     \b
     fabula people info people.npz
@@ -80,7 +80,7 @@ def info(store: Path, json_: Path | None) -> None:
 @path_argument("store")
 @click.argument("people", nargs=-1, type=int, required=True)
 def merge(store: Path, people: tuple[int, ...]) -> None:
-    """Say that PEOPLE of a STORE, by number, are one person.
+    """Merge PEOPLE of a STORE, by number, into one person.
 
     \b
     fabula people merge people.npz 2 5
@@ -92,9 +92,9 @@ def merge(store: Path, people: tuple[int, ...]) -> None:
 @command.command()
 @path_argument("store")
 @click.argument("person", type=int)
-@click.option("--tracks", required=True, help="Numbers of the tracks that are somebody else: 14,17.")
+@click.option("--tracks", required=True, help="Numbers of the tracks of the new person: 14,17.")
 def split(store: Path, person: int, tracks: str) -> None:
-    """Say that some tracks of a PERSON are somebody else: a new person.
+    """Split some tracks of a PERSON off as a new person.
 
     \b
     fabula people split people.npz 2 --tracks 14,17
@@ -128,17 +128,17 @@ def name(store: Path, person: int, called: str) -> None:
 @command.command()
 @path_argument("store")
 def undo(store: Path) -> None:
-    """Take the last correction of a STORE back."""
-    print_note(f"taken back: {corrections.undo(store)['do']}")
+    """Undo the last correction of a STORE."""
+    print_note(f"undone: {corrections.undo(store)['do']}")
 
 
 @command.command()
 @path_argument("store")
 @click.option("--cluster", default="linked", show_default=True, help="linked, linked(eps=0.6,noise=drop), dbscan …")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Store to write.")
-@click.option("--overwrite", is_flag=True, help="Replace the store that is there; it may be STORE itself.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing store; it may be STORE itself.")
 def group(store: Path, cluster: str, out: Path, overwrite: bool) -> None:
-    """Group the faces of a STORE anew, without a look at the videos; corrections beside OUT are applied again.
+    """Group the faces of a STORE again without reading the videos; the corrections of OUT are applied again.
 
     \b
     fabula people group people.npz --cluster "dbscan(eps=0.75)" -o paper.npz

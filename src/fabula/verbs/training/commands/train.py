@@ -39,7 +39,7 @@ def make_train(task: Task) -> click.Command:
                 callbacks = Callbacks(watch=watch, warn=warn if talks else ignore)
                 train(task.name, task=options, architecture=shape, settings=settings, run=run, callbacks=callbacks)
         except KeyboardInterrupt:
-            print_note(f"stopped; --resume goes on from {run.out}/last.safetensors, if it is there")
+            print_note(f"stopped; --resume continues from {run.out}/last.safetensors, if it exists")
             sys.exit(130)
         except FabulaError as error:
             if talks or not getattr(error, "told_by_all", False):

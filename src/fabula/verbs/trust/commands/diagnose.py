@@ -26,7 +26,9 @@ from fabula.verbs.trust.diagnose import DRAWS, READING, Explained, diagnose
 @flags(Limits, into="limits")
 @flags(Recall, into="recall")
 @flags(JsonOutput, into="outputs")
-@flags(Resampling, into="how", defaults={"resamples": DRAWS}, help={"resamples": "Draws of the intervals."})
+@flags(
+    Resampling, into="how", defaults={"resamples": DRAWS}, help={"resamples": "Number of resamples of the intervals."}
+)
 def command(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -37,9 +39,9 @@ def command(
     outputs: JsonOutput,
     how: Resampling,
 ) -> None:
-    """Say what each kind of error in PREDICTIONS costs.
+    """Report what each kind of error in PREDICTIONS costs.
 
-    Each is repaired, and the predictions are scored again.
+    Each kind is repaired in turn, and the predictions are scored again.
 
     \b
     fabula diagnose preds.json --refs val_1.json val_2.json

@@ -33,9 +33,9 @@ class PlanFlags(Options):
 
 @click.group("judge", cls=VerbGroup)
 def command() -> None:
-    """Check how far a language model can be relied on as a judge.
+    """Check how reliable a language model is as a judge.
 
-    docs/judges.md says more.
+    More in docs/judges.md.
 
     \b
     fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model M --judge-record judge.jsonl
@@ -50,7 +50,7 @@ def command() -> None:
 @refs_option()
 @flags(CheckOptions, into="options")
 @flags(JudgeOptions, into="ask", without=UNREAD)
-@flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
+@flags(Resampling, into="how", help={"resamples": "Number of resamples of videos or items."})
 @flags(PlanFlags, into="plan")
 @flags(JsonOutput, into="out")
 def check(
@@ -62,11 +62,11 @@ def check(
     plan: PlanFlags,
     out: JsonOutput,
 ) -> None:
-    """Put the same pairs to a judge again, in other order and wording.
+    """Ask a judge about the same pairs again, in another order and wording.
 
-    Repeatability, agreement and shifts, with intervals.
+    Reports repeatability, agreement and shifts, with intervals.
 
-    PREDICTIONS are pairs with their references inline, or need --refs.
+    PREDICTIONS hold pairs with their references; otherwise name --refs.
 
     \b
     fabula judge check pairs.jsonl --judge-url fake
@@ -93,7 +93,7 @@ def check(
 @refs_option()
 @flags(AttackOptions, into="options")
 @flags(JudgeOptions, into="ask", without=UNREAD)
-@flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
+@flags(Resampling, into="how", help={"resamples": "Number of resamples of videos or items."})
 @flags(JsonOutput, into="out")
 def stress(
     predictions: Path,
@@ -103,7 +103,7 @@ def stress(
     how: Resampling,
     out: JsonOutput,
 ) -> None:
-    """Say how much captions gain by padding or by instructing the judge.
+    """Measure how much captions gain by padding or by instructing the judge.
 
     \b
     fabula judge stress pairs.jsonl --judge-url fake:

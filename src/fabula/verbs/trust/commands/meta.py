@@ -21,7 +21,9 @@ from fabula.verbs.trust.meta import MetaOptions, meta
 class Outputs(Options):
     latex: Path | None = same_as(LatexOutput, "latex")
     json_: Path | None = same_as(LatexOutput, "json_")
-    flickr8k: Path | None = option(None, "The folder of Flickr8k's judgements, in place of files; scored here.")
+    flickr8k: Path | None = option(
+        None, "Folder of Flickr8k's judgements, instead of FILES; its captions are scored here."
+    )
     crowd: bool = option(False, "Use CrowdFlower's judgements of Flickr8k instead of the experts'.", needs="flickr8k")
 
 
@@ -31,11 +33,11 @@ class Outputs(Options):
 @flags(JudgeOptions, into="ask")
 @flags(Outputs, into="outputs")
 def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, outputs: Outputs) -> None:
-    """Say which metric agrees with people.
+    """Report which metric agrees with people.
 
-    Correlations with intervals, and paired tests between metrics.
+    Prints correlations with intervals, and paired tests between metrics.
 
-    FILES are one table of scores or more, one a system, and the table of people's answers last.
+    FILES are tables of scores, one per system, and last the table of people's answers.
 
     \b
     fabula meta scores.parquet answers.parquet                      of fabula score --rows and study results --table

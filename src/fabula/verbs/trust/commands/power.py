@@ -30,9 +30,9 @@ def command(
     options: ScoreOptions,
     outputs: JsonOutput,
 ) -> None:
-    """Say how many videos would show a difference.
+    """Estimate how many videos are needed to detect a difference.
 
-    Estimated from two SYSTEMS, or from one, a pilot.
+    The estimate uses two SYSTEMS, or one as a pilot.
 
     \b
     fabula power a.json b.json --refs val_1.json --metrics SODA_c --difference .01
