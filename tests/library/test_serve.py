@@ -88,7 +88,7 @@ def test_a_port_that_is_taken(fabula, library):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ran = fabula("serve", "--store", library, "--port", taken.getsockname()[1])
-    assert ran.code == 2 and "cannot be had" in ran.err
+    assert ran.code == 2 and "cannot be opened" in ran.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal")

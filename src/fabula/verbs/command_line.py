@@ -101,7 +101,7 @@ class Verbs(VerbGroup):
         with name_broken_pipe():  # --help and --version write here
             return super().make_context(*given, **named)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         with name_broken_pipe():
             return super().invoke(ctx)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from fabula import io
 from fabula.core.errors import SpecError
@@ -51,7 +51,7 @@ class Parsed:
             "unparsed": sum(a.unparsed for a in audits),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Counts over all answers, the names of those that gave nothing, and each audit."""
         unparsed = [video for video, a in self.audits.items() if a.unparsed]
         each = {video: a.to_dict() for video, a in self.audits.items()}

@@ -16,7 +16,7 @@ from fabula.core.notes import silent
 from fabula.core.printable import cut_words, one_line, printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 EVERY = 10.0  # seconds between two lines where there is no terminal
@@ -50,7 +50,7 @@ def show_progress() -> Iterator[Watch]:
         yield tell_progress()
         return
     progress = make_bar()
-    started, tasks = time.monotonic(), dict[str, Any]()
+    started, tasks = time.monotonic(), dict[str, TaskID]()
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,8 @@ from fabula.core.options import Option, Options, option
 from fabula.verbs.terminal.console import print_lines, warn
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from fabula.data.result import Result
     from fabula.verbs.terminal.screen import Screen
 
@@ -138,7 +140,7 @@ def write_page(
     write_text(path, [make_page(results, systems, title, beside=beside, folder=path.parent)])
 
 
-def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
+def write_json(path: Path | None, document: Callable[[], object]) -> bool:
     """What --json asks for, if it does; True if it went to standard output, which then takes nothing else."""
     if path is None:
         return False
@@ -157,9 +159,9 @@ def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
 class Shown:
     """What a verb has to show, each form made where it is asked for."""
 
-    document: Callable[[], Any]  # for --json
+    document: Callable[[], object]  # for --json
     lines: Callable[[], Iterable[str]]  # for a pipe
-    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines, aligned and wrapped
+    drawn: Callable[[], RenderableType] | None = None  # for a terminal; None: the lines, aligned and wrapped
     after: Callable[[], Iterable[str]] = tuple  # lines below either
     verbatim: bool = False  # the lines are a document (LaTeX, Markdown): a terminal gets them as they are
     warnings: Iterable[str] = ()

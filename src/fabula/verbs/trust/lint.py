@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
@@ -44,11 +44,11 @@ class Linted:
     def sound(self) -> bool:
         return self.report.sound
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As `fabula lint --json` writes it."""
         return {"file": str(self.file), "format": self.format, **self.fixes(), **self.report.to_dict()}
 
-    def fixes(self) -> dict[str, Any]:
+    def fixes(self) -> dict[str, object]:
         """What was done; empty where nothing was to be."""
         m = self.mended
         if m is None:

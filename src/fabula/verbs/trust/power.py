@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
@@ -19,6 +19,7 @@ from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.inputs import take_both, take_refs, take_sets
 from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.evaluate.request import make_request, run_request
+from fabula.metrics import Wanted
 from fabula.stats.power import Power, power_of_pair, power_of_pilot
 from fabula.stats.resampling import Clusters
 from fabula.stats.sample import Folding, Mean, samples
@@ -61,7 +62,7 @@ class Powers:
     def difference(self, line: Power) -> float | None:
         return line.observed if self.options.difference is None else self.options.difference
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As `fabula power --json` writes it."""
         return {
             "alpha": self.options.alpha,
@@ -143,7 +144,7 @@ Tables = dict[str, list[tuple[Rows, Folding]]]
 
 
 def gather(
-    systems: Sequence[Any], refs: Data, options: ScoreOptions, grouped: Clusters, progress: Progress
+    systems: Sequence[Data], refs: Data, options: ScoreOptions, grouped: Clusters, progress: Progress
 ) -> tuple[Tables, dict[str, float], str, tuple[str, ...]]:
     """Rows of every metric, of one or two systems; the metrics' scales; what is counted; warnings."""
     if not refs and all(isinstance(s, str | Path) and is_rows(Path(s)) for s in systems):
@@ -184,7 +185,7 @@ def is_rows(path: Path) -> bool:
 KEYS = ("video", "id", "set", "image", "query", "refset")
 
 
-def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
+def read_rows(path: Path, wanted: Wanted | None) -> dict[str, Rows]:
     """The columns of numbers of a file of rows, each as rows of its own."""
     entries = list(load_rows(check_path(path)))
     if not entries:

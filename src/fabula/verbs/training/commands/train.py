@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -32,7 +31,7 @@ def make_train(task: Task) -> click.Command:
     @flags(task.Shape, into="shape", help=any_setting)
     @flags(Settings, into="settings", as_typed=True)
     @flags(Run, into="run")
-    def command(options: TrainOptions, shape: Changes, settings: Mapping[str, Any], run: Run) -> None:
+    def command(options: TrainOptions, shape: Changes, settings: Mapping[str, object], run: Run) -> None:
         talks = os.environ.get("RANK", "0") == "0"  # one process of several
         try:
             with show_log(talks), show_training(talks) as watch:
