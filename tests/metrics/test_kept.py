@@ -24,9 +24,9 @@ def test_a_run_and_its_pairs_share_what_was_made() -> None:
     result = run_request(Request(predictions=PRED, refs=[REFS], metrics=[metric("SODA_c")]), "dense")
     (block,) = result.paired.blocks(False)
     paired = metric("SODA_c").pair_up(block)  # type: ignore[attr-defined]
-    (scored,) = paired.made[Grid].told.values()
+    (scored,) = paired.made[Grid].caption_scores.values()
     assert scored.known.all() and result.pairs("SODA_c")["v"][0][0].text == scored.values[0]
-    assert len(paired.made[Grid].told) == 1
+    assert len(paired.made[Grid].caption_scores) == 1
 
 
 def test_large_stories_are_not_kept_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.data.result import Result
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document
 from fabula.evaluate.inputs import READABLE, Readable, take_both, take_sets
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.score import Cache, Comparison
@@ -75,12 +76,12 @@ class Request:
     def judges_segments(self) -> bool:
         return self.protocol is None or self.protocol.judges_segments
 
-    def paths(self, task: str) -> tuple[Path, list[Path]]:
+    def paths(self, task: str) -> tuple[Path | Document, list[Path | Document]]:
         """The files of a task that reads files only."""
         everything = [self.predictions, *self.refs]
         if any(isinstance(r, Corpus) for r in everything):
             raise SpecError(f"the task {task} reads files, not story corpora")
-        first, *rest = (r if isinstance(r, Path) else Path(str(r)) for r in everything)
+        first, *rest = (r if isinstance(r, Path | Document) else Path(str(r)) for r in everything)
         return first, rest
 
     def need_refs(self) -> None:
@@ -99,7 +100,7 @@ def score(
 ) -> Result:
     """Predictions against references, both files or objects; `ci` adds intervals, over groups with `cluster`."""
     if cluster is not None and not ci:
-        raise SpecError("without --ci nothing is drawn, and --cluster would not be heeded; add --ci")
+        raise SpecError("--cluster only applies with --ci")
     if options.sets is not None:
         options = take_sets(options)
     if isinstance(predictions, READABLE) and isinstance(refs, READABLE):
@@ -160,10 +161,12 @@ def compare(request: Request, task: str | None) -> tuple[Comparison, list[Metric
 
 def check_judged(some: Iterable[Metric], options: ScoreOptions) -> None:
     """Refuse flags of a judge that no metric asks."""
-    flags = [o.flag for o in options.given() if o.name.startswith("judge_")]
+    flags = [o.flag for o in options.changed() if o.name.startswith("judge_")]
     if flags and not any(metric.uses_llm for metric in some):
         named = ", ".join(flags)
-        raise SpecError(f'no metric here asks a judge, and {named} would not be heeded; -m "SODA_c(text=judge:fabula)"')
+        raise SpecError(
+            f'{named} has no effect: no metric here asks a judge; choose one: -m "SODA_c(text=judge:fabula)"'
+        )
 
 
 def infer_task(predictions: Readable, refs: Sequence[Readable], format: str | None) -> str | None:
@@ -263,6 +266,6 @@ def check_request(request: Request, agreed: str | None) -> None:
     options, protocol = request.options, request.protocol
     options.check_task(agreed or "dense", task_names)
     if options.repair and protocol and agreed in STORIES and not protocol.judges_segments:
-        raise SpecError(f"--repair is not heeded by {protocol.name}, which takes segments as they are; mend the file")
+        raise SpecError(f"--repair has no effect with {protocol.name}, which repairs nothing; correct the file")
     if agreed not in (None, *STORIES) and options.sharded:
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")

@@ -14,7 +14,8 @@ from fabula.core.rows import Rows
 from fabula.data.ids import reconcile, resolve_aliases
 from fabula.data.segments import check_predictions, check_references
 from fabula.data.stories import Corpus
-from fabula.documents.files import check_path, is_table
+from fabula.documents.document import open_document
+from fabula.documents.files import check_path
 from fabula.evaluate.inputs import Readable
 from fabula.evaluate.request import Request
 from fabula.evaluate.score import Cache, Comparison, Parts
@@ -106,7 +107,7 @@ def own_format(request: Request) -> str | None:
     """The format by which the protocol's evaluator reads a table of predictions, where it has one."""
     if request.protocol is None or isinstance(request.predictions, Corpus):
         return None
-    return request.protocol.tables or None if is_table(Path(str(request.predictions))) else None
+    return request.protocol.tables or None if open_document(request.predictions).is_table else None
 
 
 def keep_equipped(request: Request, chosen: list[Metric], notes: Notes) -> list[Metric]:
@@ -162,7 +163,7 @@ def read_side(
             return readable
         readable, format = Path(readable.name), readable.format
     name, _, argument = (format or "").partition(":")
-    if sides := find_sides(name if format is not None else find_record_format(Path(readable))):
+    if sides := find_sides(name if format is not None else find_record_format(readable)):
         parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
         more = ",".join(filter(None, parts))
         format = sides[role] + (f":{more}" if more else "")

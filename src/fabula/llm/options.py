@@ -43,7 +43,7 @@ class EndpointOptions(Options):
     prefix: str = ""  # of its flags, where another verb has them: "judge-" where they are --judge-url, …
 
     def __post_init__(self) -> None:
-        self.set_paths("record", "replay")
+        super().__post_init__()
         if self.url == FAKE.rstrip(":"):
             object.__setattr__(self, "url", FAKE)
         for name in ("rpm", "tpm", "timeout"):

@@ -29,7 +29,7 @@ class Prompt:
     """One question to a judge. `sample` are the variables by which its hash is made."""
 
     build: Callable[..., tuple[str, str]]  # variables → system, user
-    sample: tuple[Any, ...]
+    sample: tuple[object, ...]
     published: str = ""  # its hash as published, where it is somebody else's
 
     @property
@@ -49,7 +49,7 @@ class Examination:
     first: Prompt
     second: Prompt
     source: str = OURS  # or the program whose copy the prompts are read from
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 2048})
+    parameters: Mapping[str, object] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 2048})
 
     def located(self, folder: Path | None) -> Examination:
         """The examination whose prompts are looked for in this folder first."""
@@ -58,29 +58,29 @@ class Examination:
         first, second = (replace(p, build=partial(p.build, folder=folder)) for p in (self.first, self.second))
         return replace(self, first=first, second=second)
 
-    def ask_first(self, model: str, *variables: Any) -> Call:
+    def ask_first(self, model: str, *variables: object) -> Call:
         return self.ask(self.first, model, *variables)
 
-    def ask_second(self, model: str, *variables: Any) -> Call:
+    def ask_second(self, model: str, *variables: object) -> Call:
         return self.ask(self.second, model, *variables)
 
-    def ask(self, prompt: Prompt, model: str, *variables: Any) -> Call:
+    def ask(self, prompt: Prompt, model: str, *variables: object) -> Call:
         system, user = prompt.build(*variables)
         return Call(model, user, system=system, parameters=self.parameters)
 
     @property
     def version(self) -> str:
         """What a signature says of it; a published prompt that cannot be found has no hash."""
-        told = []
+        hashes = []
         for prompt in (self.first, self.second):
             try:
-                made = prompt.hash
+                hashed = prompt.hash
             except FabulaError:
                 return f"{self.source},not-found"
-            known = "" if not prompt.published else ",published" if prompt.published == made else ",not-the-published"
-            told.append(f"{made}{known}")
+            known = "" if not prompt.published else ",published" if prompt.published == hashed else ",not-the-published"
+            hashes.append(f"{hashed}{known}")
         settings = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompts={'+'.join(told)}" + (f",{settings}" if settings else "")
+        return f"prompts={'+'.join(hashes)}" + (f",{settings}" if settings else "")
 
 
 def quote(*texts: tuple[str, str]) -> str:
