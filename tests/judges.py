@@ -23,8 +23,12 @@ def answering(options: EndpointOptions, reply: Reply = echo, prompts: Path | Non
     def open_session(*_: Any, **options_of_the_verb: Any) -> Session:
         return Session(options, reply=reply, prompts=prompts)
 
+    def name_judge(self: JudgeOptions) -> None:
+        object.__setattr__(self, "judge_url", "fake:")
+        super(JudgeOptions, self).__post_init__()
+
     with pytest.MonkeyPatch.context() as patch, open_session() as session:
-        patch.setattr(JudgeOptions, "names_judge", True)
+        patch.setattr(JudgeOptions, "__post_init__", name_judge)
         patch.setattr(JudgeOptions, "endpoint", lambda self: options)
         patch.setattr(scorer, "Session", open_session)
         yield session

@@ -245,5 +245,5 @@ def test_meta_weighs_a_judge_against_people(tmp_path):
     found = fabula.meta(rows, answers, resamples=50)
     (line,) = found.lines
     assert line.metric == "TextScore" and line.segment["tau_b"].value > 0.5 and found.judgements == 6
-    with pytest.raises(SpecError, match="scored already"):
+    with pytest.raises(SpecError, match="scores already"):
         fabula.meta(rows, answers, judge_url="fake:")

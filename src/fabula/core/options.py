@@ -111,9 +111,13 @@ class Options:
         ]
 
     def __post_init__(self) -> None:
-        """Text becomes a path where one is meant; an option that lacks the one it needs is refused."""
+        """Text becomes a path or a list where one is meant; an option that lacks the one it needs is refused."""
         for o in self.options():
             value = getattr(self, o.name)
+            if o.about.parts and o.hint == tuple[str, ...] and value:
+                parts = value.split(",") if isinstance(value, str) else value
+                value = tuple(part.strip() if isinstance(part, str) else part for part in parts)
+                object.__setattr__(self, o.name, value)
             if isinstance(value, str) and o.hint in (Path, Path | None):
                 object.__setattr__(self, o.name, Path(value))
             if o.about.needs and value not in UNSET and getattr(self, o.about.needs) in UNSET:

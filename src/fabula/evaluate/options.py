@@ -68,12 +68,6 @@ class Scoring(Options):
     work: Path | None = option(None, "Score in shards in this folder; a stopped run can be resumed.")
     resume: bool = option(False, "Resume the run of --work.")
 
-    def __post_init__(self) -> None:
-        """Text where paths and lists are meant."""
-        ways = self.repair.split(",") if isinstance(self.repair, str) else self.repair
-        object.__setattr__(self, "repair", tuple(way.strip() for way in ways))
-        super().__post_init__()
-
     @property
     def sharded(self) -> bool:
         """True where the corpus is cut into shards; False where it is scored at once, in memory."""

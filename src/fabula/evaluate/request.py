@@ -133,7 +133,8 @@ def run_request(request: Request, task: str | None = None) -> Result:
     if task is None:
         check_request(request, agreed)
     passed = request.judge if request.judge and not request.judge.closed else None
-    with nullcontext(passed) if passed or not options.names_judge else open_judge(request) as judge:
+    named = options.judge_url is not None or options.judge_replay is not None
+    with nullcontext(passed) if passed or not named else open_judge(request) as judge:
         comparison, chosen = compare(replace(request, judge=judge), agreed)
         comparison.strict, comparison.judge_failed = options.strict, options.judge_failed
         comparison.protocol = request.protocol.name if request.protocol else "default"

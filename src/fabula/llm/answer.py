@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from fabula.core.errors import FabulaError, shown
@@ -19,6 +19,9 @@ class Answer:
     tokens_in: int | None = None  # None where the endpoint does not say
     tokens_out: int | None = None
     seconds: float = 0.0  # from sending to the last byte
+
+    def to_dict(self) -> dict[str, object]:
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -125,7 +124,7 @@ class AnswerStore:
         if self.path is None or call.key in self.places:
             return
         assert self.out is not None, "a store is opened to append"
-        line = json.dumps({"key": call.key, "call": call.to_dict(), "answer": asdict(answer)}, ensure_ascii=True)
+        line = json.dumps({"key": call.key, "call": call.to_dict(), "answer": answer.to_dict()}, ensure_ascii=True)
         with name_write_failures(self.path):
             at = os.lseek(self.out, 0, os.SEEK_END)
             data = line.encode() + b"\n"

@@ -17,7 +17,8 @@ from fabula.data.questions import Response
 from fabula.llm.answer import Answer
 from fabula.metrics.base import Row
 from fabula.metrics.questions.base import QuestionMetric
-from fabula.text.judges.answers import Judge, answer_judge, is_json
+from fabula.text.judges.answers import answer_judge, is_json
+from fabula.text.judges.base import Judge
 from fabula.text.judges.scorer import check_answered
 
 

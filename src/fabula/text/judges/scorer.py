@@ -65,7 +65,9 @@ class JudgeScorer:
         calls = {pair: self.judge.call(model, *pair) for pair in dict.fromkeys(pairs)}
         answers = self.session.ask([calls[pair] for pair in pairs]) if pairs else []
         check_answered(answers)
-        words = {pair: a.text for pair, a in zip(pairs, answers, strict=True) if isinstance(a, Answer)}
+        words: dict[tuple[str, ...], str] = {
+            pair: a.text for pair, a in zip(pairs, answers, strict=True) if isinstance(a, Answer)
+        }
         read = {text: self.judge.read(text) for text in set(words.values())}
         values = [read[words[pair]] for pair in pairs]
         unread = [words[pair] for pair, value in zip(pairs, values, strict=True) if value is None]
