@@ -4,8 +4,8 @@
     python -m tools.benchmarks --check    say whether it is current
 
 A folder's public modules are imported, and what they offer is listed: PROTOCOL, or PROTOCOLS where a module has
-several; READER and FORMAT likewise; EVENTS and ANSWERS, the prompts of a judge. Fields of a format that have no
-default value are listed with it: how its files are known, without its module being opened.
+several; FORMAT and the SECTIONS below likewise. Fields of a format that have no default value are listed with it: how
+its files are known, without its module being opened.
 """
 
 from __future__ import annotations
@@ -23,6 +23,16 @@ import fabula.benchmarks
 from fabula.core.registry import benchmark_index, key, load_benchmark
 from fabula.io.format import Format, HeadRule
 
+SECTIONS = (  # an attribute's plural each: what modules offer besides protocols and formats
+    "READERS",  # of a model's words about moments
+    "CHOICE_READERS",  # of the option that a model names
+    "JUDGES",  # of captions
+    "ANSWER_JUDGES",
+    "CHECKLIST_JUDGES",
+    "EVENT_JUDGES",
+    "EVENT_READERS",
+    "QUESTION_JUDGES",
+)
 FILE = Path(fabula.benchmarks.__file__).parent / "index.py"
 HEAD = '''"""What the folders of benchmarks hold. `python -m tools.benchmarks` writes this file; do not edit it."""
 # fmt: off
@@ -123,12 +133,6 @@ def describe_shape(shape: HeadRule) -> dict[str, Any]:
     return {f.name: value for f, value in values if value != f.default}
 
 
-def list_prompts(attribute: str) -> list[tuple[str, str]]:
-    """(name, module) of the prompts that modules called prompts.py have under this name."""
-    found = ((name, load_benchmark(name)) for name in list_modules() if name.endswith(".prompts"))
-    return sorted((getattr(module, attribute).name, name) for name, module in found if hasattr(module, attribute))
-
-
 def write_formats() -> str:
     lines = ["FORMATS: dict[str, tuple[dict[str, Any], ...]] = {"]
     for kind in KINDS:
@@ -155,7 +159,7 @@ def write_value(value: Any) -> str:
 
 
 def make_index() -> str:
-    found = {"READERS": sort_names("READER"), "EVENTS": list_prompts("EVENTS"), "ANSWERS": list_prompts("ANSWERS")}
+    found = {section: sort_names(section.removesuffix("S")) for section in SECTIONS}
     for section, rows in found.items():
         getattr(benchmark_index(), section).update(rows)  # metrics of protocols look their readers and prompts up
     found = {"PROTOCOLS": sort_names("PROTOCOL"), **found}

@@ -75,12 +75,36 @@ READERS: dict[str, str] = {
     "timelens": "timelens.answers",
 }
 
-EVENTS: dict[str, str] = {
+CHOICE_READERS: dict[str, str] = {
+    "etbench": "etbench.choices",
+    "gvq": "etbench.choices",
+    "plm": "plm.choices",
+}
+
+JUDGES: dict[str, str] = {
+    "plm": "plm.judges",
+    "plm-rcap": "plm.judges",
+}
+
+ANSWER_JUDGES: dict[str, str] = {
+    "plm-sgqa": "plm.judges",
+}
+
+CHECKLIST_JUDGES: dict[str, str] = {
+    "timechat-captioner": "sodam.checklist",
+}
+
+EVENT_JUDGES: dict[str, str] = {
     "tarsier": "tarsier.prompts",
     "vlmevalkit": "vlmevalkit.prompts",
 }
 
-ANSWERS: dict[str, str] = {
+EVENT_READERS: dict[str, str] = {
+    "tarsier": "tarsier.events",
+    "vlmevalkit": "vlmevalkit.events",
+}
+
+QUESTION_JUDGES: dict[str, str] = {
     "aurora": "aurora.prompts",
     "lmms": "lmms.prompts",
     "vlmevalkit": "vlmevalkit.prompts",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from fabula.core.notes import Notes
 from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, encode_json, has_lines, write_text
+from fabula.documents.files import check_path, has_lines, write_text
 from fabula.documents.head import Head
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
@@ -225,7 +224,7 @@ def story(query: Query) -> Story:
 
 
 def mend(request: CheckRequest, target: Path) -> Mended:
-    """As Fabula's own lines; answers of several lists as TVR's."""
+    """As Fabula's own lines; answers of several lists in the format that has a place for them."""
     if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
     deeds: list[Deed] = []
@@ -240,8 +239,9 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     if {which for which, _ in fixed} <= {""}:
         files.write_rankings((ranking for _, ranking in fixed), answers.numbers, target)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
-    write_text(check_path(target), as_tvr(fixed, answers.numbers, target))
-    return Mended("tvr-lines", [d.to_dict() for d in deeds], DEEDS)
+    name, write = next((f.name, f.write_lists) for f in files.formats() if f.write_lists is not None)
+    write_text(check_path(target), write(fixed, answers.numbers, Source(target)))
+    return Mended(name, [d.to_dict() for d in deeds], DEEDS)
 
 
 def mended_query(query: Query, deeds: list[Deed]) -> Query:
@@ -269,15 +269,6 @@ def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed
         scores=None if ranking.scores is None else ranking.scores[rows],
         videos=None if ranking.videos is None else ranking.videos[rows],
     )
-
-
-def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: Path) -> Iterator[str]:
-    yield encode_json({"video2idx": dict(numbers)}, target)
-    for which, r in fixed:
-        videos = np.zeros(len(r)) if r.videos is None else r.videos
-        rows = np.column_stack([videos, r.spans, *([] if r.scores is None else [r.scores])]).tolist()
-        predictions: list[Any] = [[int(row[0]), *row[1:]] for row in rows]
-        yield encode_json({"desc_id": r.id, "task": which, "predictions": predictions}, target)
 
 
 def knows(head: Head) -> bool:

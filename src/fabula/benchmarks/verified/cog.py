@@ -35,6 +35,7 @@ FORMAT = replace(
     fig.FORMAT,
     name="verified-cog",
     about="VERIFIED's queries with the coarse caption as their text",
+    coarse="",
     guess=False,
     read_queries=read_queries,
     example='{"desc_id": 1, "video": "kite", "duration": 30.5, "time": [0, 10.5], "cog_desc": "a kite rises"}',

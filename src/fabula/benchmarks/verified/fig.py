@@ -46,6 +46,7 @@ FORMAT = Format(
     name="verified-fig",
     about="VERIFIED's queries: {desc_id, video, duration, time, cog_desc, fig_desc, fig_desc_score}",
     known_by=(HeadRule(all=("desc_id", "time", "video")),),
+    coarse="verified-cog",
     main_task="moments",
     holds="references",
     tasks=MOMENTS,

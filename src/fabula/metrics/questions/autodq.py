@@ -24,8 +24,8 @@ from fabula.llm.call import Call
 from fabula.llm.session import current
 from fabula.metrics.base import Row, Values
 from fabula.metrics.questions._asking import ask_each
-from fabula.metrics.questions._events import READ_EVENTS, READ_TOLD, BrokenError, Events, Told
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.metrics.questions.events import EVENT_READERS, BrokenError, Events, Told
 from fabula.metrics.questions.prompts import examination
 from fabula.text.judges.attempts import speaks_to_judge
 
@@ -136,7 +136,9 @@ class Metric(QuestionMetric):
         if self.texts == "lower":
             told = [text.replace('"', "'") for text in told]
         ask, model = examination(self.name, self.judge).ask_first, current().model_of(self.judge)
-        found = self.ask(asked, [ask(model, text) for text in told], [READ_EVENTS[self.read]] * len(asked))
+        found = self.ask(
+            asked, [ask(model, text) for text in told], [EVENT_READERS.find(self.read).events] * len(asked)
+        )
         for sample, events in zip(asked, found, strict=True):
             setattr(sample, side, events)
 
@@ -165,7 +167,7 @@ class Metric(QuestionMetric):
 
     def reader(self, events: int) -> Callable[[str], Told | None]:
         """Of judgements about so many events; of none, one about the whole text."""
-        read, fine = READ_TOLD[self.read], (events,) if events else (0, 1)
+        read, fine = EVENT_READERS.find(self.read).told, (events,) if events else (0, 1)
 
         def checked(text: str) -> Told | None:
             told = read(text)

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from fabula.text.judges.answers import AnswerJudge
 from fabula.text.judges.base import Judge
 from fabula.text.judges.installed import folder, read_function, take_messages
 
@@ -91,4 +92,13 @@ JUDGES = (
         parameters=PARAMETERS,
         published=CAPTIONS_HASH,
     ),
+)
+ANSWER_JUDGE = AnswerJudge(
+    "plm-sgqa",
+    "PLM-VideoBench's: a JSON answer whose pred is yes; of other answers, those that say yes anywhere",
+    ask_about_answer,
+    read_verdict,
+    source=f"{PACKAGE} {PATH}",
+    parameters=PARAMETERS,
+    published=ANSWERS_HASH,
 )
