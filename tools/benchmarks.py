@@ -1,4 +1,4 @@
-"""Write src/fabula/benchmarks/index.py: what the folders of benchmarks hold, by name and by the shape of files.
+"""Write src/fabula/benchmarks/index.py: what the folders of benchmarks hold, and every format by its shape.
 
     python -m tools.benchmarks            write it
     python -m tools.benchmarks --check    say whether it is current
@@ -22,6 +22,7 @@ from typing import Any
 import fabula.benchmarks
 from fabula.core.registry import benchmark_index, key, load_benchmark
 from fabula.io.format import Format, HeadRule
+from fabula.io.shelf import import_ours
 
 SECTIONS = (  # an attribute's plural each: what modules offer besides protocols and formats
     "READERS",  # of a model's words about moments
@@ -51,6 +52,13 @@ def list_modules() -> list[str]:
         for m in pkgutil.iter_modules([str(FILE.parent / folder)])
         if not m.name.startswith("_")
     ]
+
+
+def list_our_modules() -> list[str]:
+    """Every public module of io that may hold a format, dotted from fabula on."""
+    folder = FILE.parents[1] / "io"
+    found = ((kind, m.name) for kind in KINDS for m in pkgutil.iter_modules([str(folder / kind)]))
+    return ["io.answers", *(f"io.{kind}.{name}" for kind, name in found if not name.startswith("_"))]
 
 
 def list_things(module: ModuleType, attribute: str) -> tuple[Any, ...]:
@@ -100,7 +108,10 @@ KINDS = {
 
 def list_formats(kind: str) -> list[dict[str, Any]]:
     """A row for each format of a kind: by name, those of one module together, in its order."""
-    found = [row for row in find_things("FORMAT") if any(getattr(row[2], reader) for reader in KINDS[kind])]
+    every = [(f"benchmarks.{module}", place, format) for module, place, format in find_things("FORMAT")]
+    for module in list_our_modules():
+        every += [(module, *row) for row in enumerate(list_things(import_ours(module), "FORMAT"))]
+    found = [row for row in every if any(getattr(row[2], reader) for reader in KINDS[kind])]
     first: dict[str, str] = {}
     for module, _, format in found:
         first.setdefault(module, format.order or key(format.name))
@@ -114,10 +125,11 @@ def describe_format(format: Format, module: str, order: str) -> dict[str, Any]:
     if format.guess:
         row |= {name: list_shapes(getattr(format, name)) for name in ("known_by", "certain") if getattr(format, name)}
         if format.sniff is not None:
-            home = format.sniff.__module__.removeprefix("fabula.benchmarks.")
+            home = format.sniff.__module__.removeprefix("fabula.")
             row["sniff"] = f"{home}:{format.sniff.__name__}"
-    if format.shared is not None:
-        row["shared"] = describe_shape(format.shared)
+    for name in ("shared", "free_text"):
+        if (shape := getattr(format, name)) is not None:
+            row[name] = describe_shape(shape)
     if format.other_side:
         row["other_side"] = format.other_side
     return row

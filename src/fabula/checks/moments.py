@@ -23,7 +23,7 @@ from fabula.documents.files import check_path, has_lines, write_text
 from fabula.documents.head import Head
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
-from fabula.io.kinds import name_shared_kind
+from fabula.io.kinds import is_free_text, name_shared_kind
 from fabula.io.moments.lines import write_queries
 
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -281,7 +281,7 @@ def knows(head: Head) -> bool:
     if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
         return False
     first = head.first_object
-    if head.lines and files.is_answer_lines(head) and (isinstance(first.get("id"), str) or "uid" in first):
+    if is_free_text(head) and (isinstance(first.get("id"), str) or "uid" in first):
         return False  # an answer about a video, which text names; queries have numbers, or --task says so
     try:
         return bool(find_role(head, None))

@@ -40,14 +40,14 @@ from fabula.documents.files import (
 from fabula.documents.head import Head
 from fabula.documents.safe_open import read_bytes
 from fabula.io.format import Format, note_losses
-from fabula.io.shelf import list_known
-from fabula.io.stories import SHELF
+from fabula.io.shelf import SHELVES, list_known
 
 if TYPE_CHECKING:
     from fabula.io.pieces import Piece
 
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
+SHELF = SHELVES["stories"]
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
 
 
@@ -58,12 +58,9 @@ def formats() -> list[Format]:
 
 def all_formats() -> list[Format]:
     """Every format of every task: stories first, then moments and regions, then the others, each by file name."""
-    from fabula.io import captions, identity, moments, questions, regions
-
-    shelves = (captions, identity, questions)
-    others = [pair for shelf in shelves for pair in shelf.SHELF.by_place()]
-    rest = [format for _, some in sorted(others, key=lambda pair: pair[0]) for format in some]
-    return [*formats(), *moments.formats(), *regions.formats(), *rest]
+    others = [pair for kind in ("captions", "identity", "questions") for pair in SHELVES[kind].by_place()]
+    rest = [format for _, format in sorted(others, key=lambda pair: pair[0])]
+    return [*(format for kind in ("stories", "moments", "regions") for format in SHELVES[kind].formats()), *rest]
 
 
 def find(name: str) -> tuple[Format, str | None]:
@@ -282,10 +279,8 @@ def read_spoken(path: Path, format: str | None, reader: str) -> str | None:
 
 def refuse_references(head: Head) -> None:
     """Queries or regions that are to be found, where stories are read: who gives them as predictions mixed them up."""
-    from fabula.io import moments, regions
-
-    for shelf, task in ((moments.SHELF, "moments"), (regions.SHELF, "regions")):
-        found = shelf.sniff(head)
+    for task in ("moments", "regions"):
+        found = SHELVES[task].sniff(head)
         if found is not None and found.holds == "references":
             problem = f"is of the format {found.name!r}, which holds references of {task}, not predictions"
             raise InputError(problem, file=head.path, hint="name it behind --refs, and the file of a system before it")

@@ -122,6 +122,7 @@ class Format:
     sniff: Callable[[Head], bool] | None = None  # what must hold besides; alone where no shape says it
     certain: tuple[HeadRule, ...] = ()  # files that begin so are of its kind beyond doubt
     shared: HeadRule | None = None  # where records of several kinds have one shape: those of this kind
+    free_text: HeadRule | None = None  # lines of answers in words, which may be of other kinds as well
     other_side: str = ""  # the format of predictions (of references) of the same files, where records hold both
     coarse: str = ""  # the format that reads the same files with their coarse captions as the texts of queries
     main_task: str = ""  # of several tasks that can read it, the one it is for

@@ -13,9 +13,11 @@ from fabula.core.errors import SpecError
 from fabula.data.regions import FORMS
 from fabula.documents.files import check_path, holds_only_stories, is_table
 from fabula.documents.head import Head
-from fabula.io import captions, identity, moments, questions, regions
+from fabula.io.shelf import SHELVES, Holds
 
 MOMENTS = ("moments", "highlights", "grounding")
+STORIES, QUERIES, QUESTIONS = SHELVES["stories"], SHELVES["moments"], SHELVES["questions"]
+JSON = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 DETECTED = re.compile(r'\s*\{\s*"(?:opt|results)"\s*:\s*(?:\[|\{[^{}]*\}\s*,\s*"results"\s*:\s*\[)')
 
 
@@ -41,20 +43,22 @@ def infer_task(predictions: str | Path, refs: Sequence[str | Path], format: str 
 
 def answers_queries(path: Path, refs: Sequence[str | Path]) -> bool:
     """Answers in a model's own words tell of stories, or of the queries that the references ask."""
-    head = Head(path)
-    if not (head.lines and moments.is_answer_lines(head)):
-        return False
-    files = [check_path(ref) for ref in refs]
-    heads = [Head(file) for file in files if not holds_only_stories(file)]
-    return any(moments.SHELF.sniff(head, "references") is not None for head in heads)
+    return is_free_text(Head(path)) and any(QUERIES.sniff(head, "references") is not None for head in list_heads(refs))
 
 
 def answers_questions(path: Path, refs: Sequence[str | Path]) -> bool:
     """The same, where the references hold options, events, or questions of their own."""
-    head = Head(path)
-    if not (head.lines and moments.is_answer_lines(head)):
-        return False
-    return any(questions.is_questions(Head(file)) for ref in refs if not holds_only_stories(file := check_path(ref)))
+    return is_free_text(Head(path)) and any(map(QUESTIONS.is_certain, list_heads(refs)))
+
+
+def is_free_text(head: Head) -> bool:
+    """Lines of answers in a model's own words."""
+    return any(rule.free_text.knows(head, QUERIES.first) for rule in QUERIES.rules if rule.free_text)
+
+
+def list_heads(refs: Sequence[str | Path]) -> list[Head]:
+    """Of the files that may hold anything but stories."""
+    return [Head(file) for file in map(check_path, refs) if not holds_only_stories(file)]
 
 
 def name_kind(path: Path, format: str | None = None) -> str | None:
@@ -65,19 +69,19 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return None
     head = Head(path)
     text = head.text.lstrip()
-    if is_table(path) and questions.is_questions(head):
+    if is_table(path) and QUESTIONS.is_certain(head):
         return "questions"
     if is_table(path) and ("prediction" in head.columns or {"video", "answer"} <= set(head.columns)):
         return None  # answers of a kit; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
-    if identity.is_table(path) and text and text[0] not in "[{":
+    if not path.name.endswith(JSON) and text and text[0] not in "[{":
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
         if (shared := name_shared_kind(head)) is not None:
             return shared or None
-        if moments.SHELF.is_certain(head):
+        if QUERIES.is_certain(head):
             return "moments"
         if "bbox" in keys or "regions" in keys:
             return "regions"
@@ -85,34 +89,32 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
             return "captions"
         if {"captions", "blanks"} & keys:
             return "identity"
-        return "questions" if questions.is_questions(head) else None
-    if moments.SHELF.is_certain(head):
+        return "questions" if QUESTIONS.is_certain(head) else None
+    if QUERIES.is_certain(head):
         return "moments"
     return "regions" if DETECTED.match(text) else None
 
 
 def name_line_kind(head: Head) -> str | None:
     keys = head.first_object.keys()
-    if "cand" in keys or captions.find_both(head.first_object) is not None:
+    if SHELVES["captions"].find_both(head.first_object) is not None:
         return "captions"
     if (shared := name_shared_kind(head)) is not None:
         return shared or None
-    if questions.is_questions(head):
+    if QUESTIONS.is_certain(head):
         return "questions"
     if {"captions", "blanks"} & keys and "boxes" not in keys:
         return "identity"
     if "boxes" in keys:
         return "regions"
-    if "events" in keys or (moments.is_answer_lines(head) and not moments.SHELF.is_certain(head)):
+    if "events" in keys or (is_free_text(head) and not QUERIES.is_certain(head)):
         return None
-    return "moments" if moments.SHELF.sniff(head, "predictions") else None
+    return "moments" if QUERIES.sniff(head, "predictions") else None
 
 
 def name_shared_kind(head: Head) -> str | None:
     """The kind of records whose shape several kinds share, by the first of them; "": stories, None: no such records."""
-    from fabula.io.stories import SHELF
-
-    shelves = {"": SHELF, "questions": questions.SHELF, "moments": moments.SHELF}
+    shelves = {"": STORIES, "questions": QUESTIONS, "moments": QUERIES}
     return next((kind for kind, shelf in shelves.items() if shelf.find_shared(head)), None)
 
 
@@ -120,24 +122,16 @@ def name_format_kind(format: str) -> str | None:
     name = format.partition(":")[0]
     if name in FORMS:
         return "regions"
-    shelves = {
-        "captions": captions,
-        "identity": identity,
-        "moments": moments,
-        "questions": questions,
-        "regions": regions,
-    }
-    from fabula.io.stories import SHELF
-
-    return None if SHELF.find(name) else next((kind for kind, s in shelves.items() if s.SHELF.find(name)), None)
+    found = next((kind for kind, shelf in SHELVES.items() if shelf.find(name)), "stories")
+    return None if found == "stories" else found
 
 
-def find_asked(path: Path, role: moments.Role, format: str | None = None) -> str | None:
+def find_asked(path: Path, role: Holds, format: str | None = None) -> str | None:
     """Which task about queries a file is for; None where it does not say."""
     if holds_only_stories(path):
         return None
     head = Head(path)
-    found = moments.SHELF.find(format.partition(":")[0]) if format else moments.SHELF.sniff(head, role)
+    found = QUERIES.find(format.partition(":")[0]) if format else QUERIES.sniff(head, role)
     if found is None:
         return None
     keys = head.first_object.keys()

@@ -13,15 +13,9 @@ from fabula.documents.fields import Source
 from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_objects
 from fabula.documents.head import Head
 from fabula.io.format import Format, Holds
-from fabula.io.shelf import Rule, Shelf
+from fabula.io.shelf import SHELVES
 
-SHELF = Shelf(
-    __name__,
-    (
-        Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
-        Rule("spice", lambda head: is_inline(head.document), module="pairs"),
-    ),
-)
+SHELF = SHELVES["captions"]
 
 
 def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
@@ -60,8 +54,8 @@ def is_items(path: str | Path) -> bool:
 
 def find_both(first: Mapping[str, Any]) -> Format | None:
     """The benchmark's format of lines that hold both sides, by the first line; pairs are our own."""
-    rules = (r for r in SHELF.rules if r.holds == "either" and any(shape.fits(first) for shape in r.shapes))
-    return next(map(SHELF.by_rule, rules), None)
+    rule = SHELF.find_both(first)
+    return None if rule is None or rule.name == "pairs" else SHELF.by_rule(rule)
 
 
 def find_side(holds: Holds, lines: bool) -> Format:

@@ -15,7 +15,7 @@ from fabula.core.notes import Notes, name_id
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, has_lines, holds_only_stories, read_lines, read_objects
 from fabula.documents.head import Head
-from fabula.io.shelf import Rule, Shelf
+from fabula.io.shelf import SHELVES
 
 if TYPE_CHECKING:
     from fabula.io.identity.captionsets import Sets
@@ -25,15 +25,7 @@ def is_set(entry: Any) -> bool:
     return isinstance(entry, dict) and ("captions" in entry or "blanks" in entry)
 
 
-SHELF = Shelf(
-    __name__,
-    (
-        Rule("captionsets", lambda head: is_set(head.first_entry), "*.jsonl, *.json"),
-        Rule("fillin", pattern="*.csv"),  # whatever is not called JSON: see is_table
-        Rule("fillin-sets", pattern="*.csv", holds="references", module="fillin"),
-    ),
-    patterns=("*.jsonl", "*.csv"),
-)
+SHELF = SHELVES["identity"]
 
 
 def is_table(path: Path) -> bool:

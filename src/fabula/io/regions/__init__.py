@@ -21,7 +21,7 @@ from fabula.documents.fields import Source
 from fabula.documents.files import check_path
 from fabula.documents.head import Head
 from fabula.io.format import Format
-from fabula.io.shelf import Rule, Shelf, list_known
+from fabula.io.shelf import SHELVES, list_known
 
 Flags = NDArray[np.bool_]
 
@@ -31,12 +31,7 @@ FAR = 1e100  # pixels
 SLACK = 2.0  # pixels that a box may reach out of its image before it counts
 
 
-SHELF = Shelf(
-    __name__,
-    (Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),),
-    readers=("read_pictures",),
-    first=lambda head: dict.fromkeys(head.root[1]),
-)
+SHELF = SHELVES["regions"]
 
 
 def formats() -> list[Format]:
