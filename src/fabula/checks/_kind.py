@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fabula.checks._examine import Report
 from fabula.documents.head import Head
@@ -26,7 +25,7 @@ class Mended:
     """The repair of a file: the format of the copy, what that format lost, and each change."""
 
     format: str
-    deeds: Sequence[Mapping[str, Any]]  # each has "deed" and its place
+    deeds: Sequence[Mapping[str, object]]  # each has "deed" and its place
     meanings: Mapping[str, str]  # what each deed means
     lost: list[str] = field(default_factory=list)
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from fabula.checks._check import Check, Facts, Place
 from fabula.checks._examine import Report, report
@@ -187,7 +186,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     if of_sets(request):
         raise SpecError("--fix spells ids; a file of sets has none")
     clips = fillin.read_predictions(request.path, Notes())
-    deeds: list[dict[str, Any]] = []
+    deeds: list[dict[str, object]] = []
     for clip, labels in clips.items():
         for i, id in enumerate(labels):
             if bare(id) and not SPELLED.fullmatch(id):

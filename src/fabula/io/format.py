@@ -176,7 +176,7 @@ def note_losses(
                 if event.score is not None:
                     target.notes.add("lost in writing: the scores of {n} events", name_id(video, i))
     for video, story in corpus.items():
-        for i, event in enumerate(story.events if story.columns is None else ()):
+        for i, event in enumerate(story.events if story.last is None else ()):
             if event.checklist is not None:
                 target.notes.add("lost in writing: the checklists of {n} events", name_id(video, i))
     if corpus.categories:

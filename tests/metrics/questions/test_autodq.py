@@ -18,7 +18,7 @@ from fabula.llm import EndpointOptions
 from fabula.llm.session import Usage, asking
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
-from fabula.metrics.questions.events import BrokenError, Told, fabula_events, fabula_told
+from fabula.metrics.questions.events import BrokenError, Judged, fabula_events, fabula_judged
 
 
 def judged(*classes: str) -> str:
@@ -106,17 +106,17 @@ def test_what_each_reads_in_an_answer() -> None:
     assert fabula_events('{"events": [1]}') is None and tarsier.read_events('{"events": [1]}') is None
     assert vlmevalkit.read_events("nothing") == [] and tarsier.read_events("{'events': []}") == []
     assert (
-        fabula_told(judged("Entailment ", "neutral"))
-        == Told(2, 1)
-        == tarsier.read_told(judged("Entailment ", "neutral"))
+        fabula_judged(judged("Entailment ", "neutral"))
+        == Judged(2, 1)
+        == tarsier.read_judged(judged("Entailment ", "neutral"))
     )
-    assert vlmevalkit.read_told(judged("Entailment ", "ENTAILMENT")) == Told(2, 1)
-    assert fabula_told(judged("maybe")) is None and tarsier.read_told(judged("maybe")) is None
-    assert vlmevalkit.read_told("nothing") == Told(0, 0)
-    assert tarsier.read_told('"events": [{"relationship": "neutral"}{"relationship": "entailment"},]') == Told(2, 1)
+    assert vlmevalkit.read_judged(judged("Entailment ", "ENTAILMENT")) == Judged(2, 1)
+    assert fabula_judged(judged("maybe")) is None and tarsier.read_judged(judged("maybe")) is None
+    assert vlmevalkit.read_judged("nothing") == Judged(0, 0)
+    assert tarsier.read_judged('"events": [{"relationship": "neutral"}{"relationship": "entailment"},]') == Judged(2, 1)
     for answer in ('{"events": ["entailment"]}', '{"events": null}', '{"events": [{"relationship": null}]}'):
         with pytest.raises(BrokenError):
-            vlmevalkit.read_told(answer)
+            vlmevalkit.read_judged(answer)
     with pytest.raises(BrokenError):
         vlmevalkit.read_events('["a"]')
     deep = "[" * 100_000

@@ -22,9 +22,9 @@ def read_etbench(response: Response) -> Verdict:
 
 
 def read_gvq(response: Response) -> Verdict:
-    said = response.answer or ""
-    begin = BEST.match(said)
-    found = FOLLOWED.match(said, begin.end() if begin else 0)
+    text = response.answer or ""
+    begin = BEST.match(text)
+    found = FOLLOWED.match(text, begin.end() if begin else 0)
     return judge_place(response, place_of(found[1]) if found else None)
 
 

@@ -11,10 +11,10 @@ from fabula.metrics.questions.letters import ChoiceReader, Verdict
 
 def read_choice(response: Response) -> Verdict:
     assert response.right is not None
-    said = (response.answer or "").lower()
-    if "answer:" in said:
-        said = said.replace("answer:", "").strip()
-    word, label = said.split(" ")[0], f"({letter(response.right).lower()})"
+    text = (response.answer or "").lower()
+    if "answer:" in text:
+        text = text.replace("answer:", "").strip()
+    word, label = text.split(" ")[0], f"({letter(response.right).lower()})"
     return Verdict(bool(word) and (word.replace(".", "") in label or label in word), bool(word))
 
 

@@ -10,7 +10,7 @@ import json
 import re
 
 from fabula.core.patterns import read_python_literal
-from fabula.metrics.questions.events import UNREADABLE, EventReader, Events, Told, count_classes, strip_fence
+from fabula.metrics.questions.events import UNREADABLE, EventReader, Events, Judged, count_classes, strip_fence
 
 
 def read_events(text: str) -> Events | None:
@@ -22,7 +22,7 @@ def read_events(text: str) -> Events | None:
     return found if fine else None
 
 
-def read_told(text: str) -> Told | None:
+def read_judged(text: str) -> Judged | None:
     try:
         return count_classes(json.loads(mend(text))["events"])
     except UNREADABLE:
@@ -31,12 +31,12 @@ def read_told(text: str) -> Told | None:
 
 def mend(text: str) -> str:
     """Near-JSON as JSON, by the same exchanges in the same order."""
-    said = strip_fence(re.sub(r"\s+", " ", text.strip()))
-    said = said if said.startswith("{") else "{" + said
-    said = said if said.endswith("}") else said + "}"
+    mended = strip_fence(re.sub(r"\s+", " ", text.strip()))
+    mended = mended if mended.startswith("{") else "{" + mended
+    mended = mended if mended.endswith("}") else mended + "}"
     for old, new in MENDED:
-        said = said.replace(old, new)
-    return said.strip()
+        mended = mended.replace(old, new)
+    return mended.strip()
 
 
 MENDED = (
@@ -44,4 +44,4 @@ MENDED = (
     *((", ]", "]"), (",]", "]"), ("[Placeholder]", "null"), ("{Events:", "")),
 )
 
-EVENT_READER = EventReader("tarsier", read_events, read_told)
+EVENT_READER = EventReader("tarsier", read_events, read_judged)

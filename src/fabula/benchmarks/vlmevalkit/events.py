@@ -10,19 +10,19 @@ import json
 from typing import Any
 
 from fabula.core.patterns import read_python_literal
-from fabula.metrics.questions.events import UNREADABLE, BrokenError, EventReader, Events, Told, strip_fence
+from fabula.metrics.questions.events import UNREADABLE, BrokenError, EventReader, Events, Judged, strip_fence
 
 
 def parse_loosely(text: str) -> Any:
     """JSON, else a Python literal, else None."""
-    said = strip_fence(text.strip()).replace("True", "true").replace("False", "false")
-    if not said.startswith("{") and "{" in said:
-        said = said[said.find("{") :]
-    if not said.endswith("}") and "}" in said:
-        said = said[: said.rfind("}") + 1]
+    mended = strip_fence(text.strip()).replace("True", "true").replace("False", "false")
+    if not mended.startswith("{") and "{" in mended:
+        mended = mended[mended.find("{") :]
+    if not mended.endswith("}") and "}" in mended:
+        mended = mended[: mended.rfind("}") + 1]
     for read in (json.loads, read_python_literal):
         try:
-            return read(said)
+            return read(mended)
         except UNREADABLE:
             continue
     return None
@@ -37,14 +37,14 @@ def read_events(text: str) -> Events:
         raise BrokenError from None
 
 
-def read_told(text: str) -> Told:
+def read_judged(text: str) -> Judged:
     parsed = parse_loosely(text)
     try:
         found = parsed["events"] if parsed and "events" in parsed else []
-        said = [entry.get("relationship", "").lower() for entry in found]
+        relations = [entry.get("relationship", "").lower() for entry in found]
     except UNREADABLE:
         raise BrokenError from None
-    return Told(len(said), said.count("entailment"))
+    return Judged(len(relations), relations.count("entailment"))
 
 
-EVENT_READER = EventReader("vlmevalkit", read_events, read_told)
+EVENT_READER = EventReader("vlmevalkit", read_events, read_judged)

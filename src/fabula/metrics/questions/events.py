@@ -17,10 +17,10 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, SyntaxError, Memo
 FENCES = ("```json", "```python")
 
 
-class Told(NamedTuple):
-    """How many judgements there are, and how many say that the event is told."""
+class Judged(NamedTuple):
+    """How many judgements there are, and how many say that the other text entails the event."""
 
-    judged: int
+    events: int
     entailed: int
 
 
@@ -36,7 +36,7 @@ class EventReader(NamedTuple):
 
     name: str
     events: Callable[[str], Events | None]
-    told: Callable[[str], Told | None]
+    judged: Callable[[str], Judged | None]
 
 
 def find_last(text: str) -> Any:
@@ -50,17 +50,17 @@ def fabula_events(text: str) -> Events | None:
     return found if found is not None and all(isinstance(e, str) for e in found) else None
 
 
-def fabula_told(text: str) -> Told | None:
+def fabula_judged(text: str) -> Judged | None:
     return count_classes(find_last(text))
 
 
-def count_classes(found: Any) -> Told | None:
+def count_classes(found: Any) -> Judged | None:
     """Of a list of objects; None where one of them is of no class."""
     try:
-        said = [entry["relationship"].strip().lower() for entry in found]
+        relations = [entry["relationship"].strip().lower() for entry in found]
     except UNREADABLE:
         return None
-    return Told(len(said), said.count("entailment")) if all(s in CLASSES for s in said) else None
+    return Judged(len(relations), relations.count("entailment")) if all(s in CLASSES for s in relations) else None
 
 
 def strip_fence(text: str) -> str:
@@ -70,4 +70,4 @@ def strip_fence(text: str) -> str:
     return text
 
 
-EVENT_READERS = Section("EVENT_READERS", (EventReader("fabula", fabula_events, fabula_told),))
+EVENT_READERS = Section("EVENT_READERS", (EventReader("fabula", fabula_events, fabula_judged),))

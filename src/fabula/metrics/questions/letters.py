@@ -48,20 +48,22 @@ def read_option(response: Response) -> Verdict:
 
 def find_option(answer: str, options: tuple[str, ...]) -> int | None:
     """A letter in its own right before the text of an option; two different ones are none."""
-    told = THOUGHT.sub(" ", answer)
-    if tagged := ANSWER.findall(told):
-        told = tagged[-1]
-    told = told.strip().strip("*`\"'").strip()
+    words = THOUGHT.sub(" ", answer)
+    if tagged := ANSWER.findall(words):
+        words = tagged[-1]
+    words = words.strip().strip("*`\"'").strip()
     for k, option in enumerate(options):
-        if fold(told) == fold(option):
+        if fold(words) == fold(option):
             return k
-    if found := BARE.fullmatch(told) or LEADING.match(told):
+    if found := BARE.fullmatch(words) or LEADING.match(words):
         return place_of(next(filter(None, found.groups())))
-    named = {place_of(found) for found in NAMED.findall(told)} or {place_of(found) for found in BRACKETED.findall(told)}
+    named = {place_of(found) for found in NAMED.findall(words)} or {
+        place_of(found) for found in BRACKETED.findall(words)
+    }
     if len(named) == 1:
         return named.pop()
-    said = [k for k, option in enumerate(options) if fold(option) and f" {fold(option)} " in f" {fold(told)} "]
-    return said[0] if len(said) == 1 and not named else None
+    quoted = [k for k, option in enumerate(options) if fold(option) and f" {fold(option)} " in f" {fold(words)} "]
+    return quoted[0] if len(quoted) == 1 and not named else None
 
 
 def fold(text: str) -> str:

@@ -11,19 +11,23 @@ Reference boxes that overlap by .7 are merged first, and METEOR takes all captio
 for a METEOR above 0. The default is the published evaluator without its index fault (stray=nothing). It keeps what is a
 choice rather than a fault: a reference is claimed by whoever overlaps it most, before any threshold is looked at
 (claim=best), and recall 1.0 is not asked for (levels=100). The rest is in base.py and metrics/precision.py.
+
+DenseCap_AP has each of the 35 average precisions: iou0.5_meteor0.1 is AP at IoU ≥ .5 and METEOR > .1, iou0.5 the
+detection AP at IoU ≥ .5. It is computed when asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.means import mean
 from fabula.core.rows import Rows
+from fabula.core.spec import show
 from fabula.metrics.base import Values
 from fabula.metrics.precision import Grid, average_precision
 from fabula.metrics.regions.base import Floats, RegionMetric
@@ -34,7 +38,7 @@ STABLE = 16  # values that torch.sort keeps in order where they are equal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(RegionMetric):
+class MeanPrecision(RegionMetric):
     name: ClassVar[str] = "DenseCap_mAP"
     paper: ClassVar[str] = "Johnson et al., CVPR 2016"
     fields: ClassVar[tuple[str, ...]] = ("map", "detmap")
@@ -73,8 +77,7 @@ class Metric(RegionMetric):
     def rank(self, scores: Floats) -> Ints:
         """The place of every detection among all, from 1 on; with ties=together that of the last one of its score."""
         if self.ties == "together":
-            place: Ints = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
-            return place
+            return len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
         order = np.argsort(-scores, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(1, len(order) + 1)
@@ -99,7 +102,7 @@ class Metric(RegionMetric):
             "detmap": mean([ap for (_, s), ap in found.items() if s is None]),
         }
 
-    def influencing_columns(self, rows: Rows, field: str) -> NDArray[Any]:
+    def influencing_columns(self, rows: Rows, field: str) -> Floats:
         """How many references, and which thresholds each detection passes: AP asks for no more."""
         ious = np.sort(self.ious)
         place = np.searchsorted(ious, rows["iou"], side="right")
@@ -107,8 +110,38 @@ class Metric(RegionMetric):
         words = np.searchsorted(np.sort(self.meteors), rows["meteor"], side="left")
         hit = (place > 0) & (rows["ok"] == 1) if self.claim == "best" else place > taken
         hit = hit & (words > 0) if field == "map" else hit
-        asked = (place, taken) if field == "detmap" else (place, taken, words)
-        return np.concatenate([rows["references"][:, None], *(column * hit for column in asked)], axis=1)
+        passed = (place, taken) if field == "detmap" else (place, taken, words)
+        return np.concatenate([rows["references"][:, None], *(column * hit for column in passed)], axis=1)
 
     def about(self) -> Mapping[str, str]:
         return {"meteor": meteor.SCORER.version}
+
+
+def name_precision(o: float, s: float | None) -> str:
+    return f"iou{show(o)}" if s is None else f"iou{show(o)}_meteor{show(s)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EachPrecision(MeanPrecision):
+    name: ClassVar[str] = "DenseCap_AP"
+    summary: ClassVar[str] = (
+        "DenseCap AP: each of the 35 average precisions that DenseCap mAP is the mean of (Johnson et al., CVPR 2016)."
+    )
+    primary: ClassVar[str] = "iou0.5_meteor0"
+    shown: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """The thresholds may be others than the usual ones, so the names come from them."""
+        super().__post_init__()
+        names = tuple(name_precision(o, s) for o in self.ious for s in (*self.meteors, None))
+        object.__setattr__(self, "fields", names)
+        object.__setattr__(self, "primary", type(self).primary if type(self).primary in names else names[0])
+
+    def fold(self, rows: Rows) -> Values:
+        return self.combine(rows)
+
+    def combine(self, rows: Rows) -> Values:
+        return {name_precision(o, s): ap for (o, s), ap in self.precisions(rows).items()}
+
+
+METRICS = (EachPrecision, MeanPrecision)
