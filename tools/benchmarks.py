@@ -45,11 +45,12 @@ from typing import Any
 
 def list_modules() -> list[str]:
     """Every public module of a folder, dotted from benchmarks on."""
-    folders = [m.name for m in pkgutil.iter_modules([str(FILE.parent)]) if m.ispkg and not m.name.startswith("_")]
+    path = fabula.benchmarks.__path__
+    folders = sorted(m.name for m in pkgutil.iter_modules(path) if m.ispkg and not m.name.startswith("_"))
     return [
         f"{folder}.{m.name}"
         for folder in folders
-        for m in pkgutil.iter_modules([str(FILE.parent / folder)])
+        for m in pkgutil.iter_modules([str(Path(root) / folder) for root in path])
         if not m.name.startswith("_")
     ]
 

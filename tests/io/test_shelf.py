@@ -13,9 +13,9 @@ import pytest
 from fabula import io
 from fabula.core.errors import InputError
 from fabula.documents import files
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import read_elements
-from fabula.documents.head import Head
 from fabula.io import moments, regions, stories
 from fabula.io.shelf import SHELVES, Shelf
 from tests.io.story_toys import DOCUMENTS
@@ -58,7 +58,7 @@ def test_an_example_is_known_by_its_rule(shelf: Shelf, rule, tmp_path: Path) -> 
         return
     path = tmp_path / rule.pattern.partition(",")[0].replace("*", "file")
     path.write_text(f"{shelf.by_rule(rule).example}\n")
-    found = shelf.sniff(Head(path))
+    found = shelf.sniff(open_document(path))
     assert found is not None and found.name == rule.name
 
 
@@ -84,7 +84,7 @@ def test_a_file_on_a_shelf_is_a_format(newcomer: str, put) -> None:
 def test_a_document_in_memory_comes_in_by_the_same_door() -> None:
     for name in ("activitynet", "submission", "youcook2"):
         document = DOCUMENTS[name]
-        format = io.sniff_format(Head.of_document(document, "a dictionary"))
+        format = io.sniff_format(io.wrap(document, "a dictionary"))
         assert format.name == name
         assert list(io.read_document(document, format, Source(Path("a dictionary"))))
 

@@ -18,9 +18,9 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, has_lines, write_text
-from fabula.documents.head import Head
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
 from fabula.io.kinds import is_free_text, name_shared_kind
@@ -158,10 +158,10 @@ OF_ANSWERS = ("moments", "ids")
 
 def role(request: CheckRequest) -> str:
     """Whether the file has queries or answers; an error lists the formats of both."""
-    return find_role(Head(check_path(request.path)), request.format)
+    return find_role(open_document(request.path), request.format)
 
 
-def find_role(head: Head, format: str | None) -> str:
+def find_role(head: Document, format: str | None) -> str:
     able, problem = [], None
     roles: tuple[files.Role, ...] = ("predictions", "references")
     for what in roles:
@@ -214,7 +214,7 @@ def look_at_queries(request: CheckRequest) -> tuple[Report, str]:
     durations = {id: s.duration for id, s in stories.items() if s.duration is not None}
     words = tuple((str(q.id), None, q.text) for q in queries.values())
     facts = Facts(corpus=Corpus(stories), words=words, durations=durations, known=known, part="window")
-    name = files.choose_format(Head(check_path(request.path)), request.format, "references").name
+    name = files.choose_format(open_document(request.path), request.format, "references").name
     return report(facts, notes, OF_QUERIES), name
 
 
@@ -240,7 +240,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
         files.write_rankings((ranking for _, ranking in fixed), answers.numbers, target)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
     name, write = next((f.name, f.write_lists) for f in files.formats() if f.write_lists is not None)
-    write_text(check_path(target), write(fixed, answers.numbers, Source(target)))
+    write_text(check_path(target), write(fixed, answers.numbers, Source(check_path(target))))
     return Mended(name, [d.to_dict() for d in deeds], DEEDS)
 
 
@@ -271,14 +271,14 @@ def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed
     )
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     if (shared := name_shared_kind(head)) is not None:
         return shared == "moments"
     if files.SHELF.is_certain(head):
         return True
-    if head.path.suffix.lower() in TABLES:  # of grounding where it has the truth beside what was said
+    if head.is_table:  # of grounding where it has the truth beside what was said
         return "answer" in head.text.partition("\n")[0]
-    if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
+    if files.SHELF.pattern_of(head) == "*.json" and any(word in head.text for word in STORIES):
         return False
     first = head.first_object
     if is_free_text(head) and (isinstance(first.get("id"), str) or "uid" in first):

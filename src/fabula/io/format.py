@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fabula.core.notes import name_id
 from fabula.documents.fields import Source
-from fabula.documents.files import is_table
 
 if TYPE_CHECKING:
     from fabula.data.moments import Queries, Query, Ranking, Rankings, VideoNumbers
     from fabula.data.questions import Response
     from fabula.data.regions import Form, Picture
     from fabula.data.stories import Corpus, Item, Story
-    from fabula.documents.head import Head
+    from fabula.documents.document import Document
 
 Holds = Literal["references", "predictions", "either"]
 STORIES = ("dense", "procedure")  # tasks that read stories
@@ -66,9 +65,9 @@ class HeadRule:
             and (self.where is None or str(entry.get(self.where[0])) in self.where[1])
         )
 
-    def knows(self, head: Head, first: Callable[[Head], Mapping[str, Any]]) -> bool:
+    def knows(self, head: Document, first: Callable[[Document], Mapping[str, Any]]) -> bool:
         """Whether a file begins so; `first` finds its first entry."""
-        if (self.lines is not None and self.lines != head.lines) or (self.table and not is_table(head.path)):
+        if (self.lines is not None and self.lines != head.lines) or (self.table and not head.is_table):
             return False
         if self.begins:
             quoted = {name: f'"{name}"' in head.text for name in (*self.all, *self.none)}
@@ -78,7 +77,7 @@ class HeadRule:
             root = head.sample
             fits = isinstance(root, dict) and root.keys().isdisjoint(self.none)
             return fits and any(self.has_keys(o) for o in find_objects(root, self.at) if isinstance(o, dict))
-        return self.fits(dict.fromkeys(head.columns) if is_table(head.path) else first(head))
+        return self.fits(dict.fromkeys(head.header) if head.is_table else first(head))
 
 
 def find_objects(root: Any, at: str) -> list[Any]:
@@ -119,7 +118,7 @@ class Format:
     forms: tuple[Form, ...] = ()  # of boxes: the first unless another is declared
     guess: bool = True  # False: same shape as another format, used only when it is named
     known_by: tuple[HeadRule, ...] = ()  # how its files begin: one of these
-    sniff: Callable[[Head], bool] | None = None  # what must hold besides; alone where no shape says it
+    sniff: Callable[[Document], bool] | None = None  # what must hold besides; alone where no shape says it
     certain: tuple[HeadRule, ...] = ()  # files that begin so are of its kind beyond doubt
     shared: HeadRule | None = None  # where records of several kinds have one shape: those of this kind
     free_text: HeadRule | None = None  # lines of answers in words, which may be of other kinds as well
@@ -128,14 +127,13 @@ class Format:
     main_task: str = ""  # of several tasks that can read it, the one it is for
     order: str = ""  # its place in lists, where its name does not give it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
-    opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
     gathers: Callable[[Path], Any] | None = None  # how a document is got of a folder, for data sets that are trees
     spoken: Literal["", "by reader", "otherwise"] = ""  # its stories are read from words; do they take reader=NAME?
     plain: str = ""  # what the kernel calls texts of it (documents/columns.py); "": it reads none
 
-    # a document; of lines, an iterator of (line number, object)
+    # what a document holds; of lines, an iterator of (place, object), of tables a list of rows
     read_stories: Callable[[Any, Source], Iterator[Story]] | None = None
-    read_items: Callable[[Iterator[tuple[int, Any]], Source, str], Iterator[Item]] | None = None
+    read_items: Callable[[Iterable[tuple[str, Any]], Source], Iterator[Item]] | None = None
     read_captions: Callable[[Any, Source], Mapping[str | int, Any]] | None = None  # by image: a text, or several
     # a file
     read_queries: Callable[[Source], Iterator[Query | Queries]] | None = None

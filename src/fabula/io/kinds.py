@@ -7,75 +7,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabula.core.errors import SpecError
 from fabula.data.regions import FORMS
-from fabula.documents.files import check_path, holds_only_stories, is_table
-from fabula.documents.head import Head
+from fabula.documents.document import Document, open_document
 from fabula.io.shelf import SHELVES, Holds
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 MOMENTS = ("moments", "highlights", "grounding")
 STORIES, QUERIES, QUESTIONS = SHELVES["stories"], SHELVES["moments"], SHELVES["questions"]
-JSON = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 DETECTED = re.compile(r'\s*\{\s*"(?:opt|results)"\s*:\s*(?:\[|\{[^{}]*\}\s*,\s*"results"\s*:\s*\[)')
 
 
-def infer_task(predictions: str | Path, refs: Sequence[str | Path], format: str | None = None) -> str | None:
+def infer_task(predictions: str | File, refs: Sequence[str | File], format: str | None = None) -> str | None:
     """The task that predictions of this shape are for; None: stories. Where several are, an error names them."""
-    path = check_path(predictions)
-    if holds_only_stories(path):
+    head = open_document(predictions)
+    if head.holds_only_stories:
         return None
-    kind = name_kind(path, format)
-    if kind is None and format is None and answers_queries(path, refs):
-        kind = "moments"
-    if kind is None and format is None and answers_questions(path, refs):
-        kind = "questions"
+    kind = name_kind(head, format)
+    truth = [document for ref in refs if not (document := open_document(ref)).holds_only_stories]
+    if kind is None and format is None and is_free_text(head):
+        # answers in a model's own words: of stories, or of what the references ask
+        if any(QUERIES.sniff(document, "references") is not None for document in truth):
+            kind = "moments"
+        elif any(map(QUESTIONS.is_certain, truth)):
+            kind = "questions"
     if kind != "moments":
         return kind
-    asked = [find_asked(path, "predictions", format), *(find_asked(check_path(ref), "references") for ref in refs)]
+    asked = [find_asked(head, "predictions", format), *(find_asked(document, "references") for document in truth)]
     found = next((task for task in asked if task is not None), None)
     if found is None:
         several = ", ".join(f"--task {task}" for task in MOMENTS)
-        raise SpecError(f"{path} holds windows of queries, which several tasks score; say which: {several}")
+        raise SpecError(f"{head} holds windows of queries, which several tasks score; say which: {several}")
     return found
 
 
-def answers_queries(path: Path, refs: Sequence[str | Path]) -> bool:
-    """Answers in a model's own words tell of stories, or of the queries that the references ask."""
-    return is_free_text(Head(path)) and any(QUERIES.sniff(head, "references") is not None for head in list_heads(refs))
-
-
-def answers_questions(path: Path, refs: Sequence[str | Path]) -> bool:
-    """The same, where the references hold options, events, or questions of their own."""
-    return is_free_text(Head(path)) and any(map(QUESTIONS.is_certain, list_heads(refs)))
-
-
-def is_free_text(head: Head) -> bool:
+def is_free_text(head: Document) -> bool:
     """Lines of answers in a model's own words."""
     return any(rule.free_text.knows(head, QUERIES.first) for rule in QUERIES.rules if rule.free_text)
 
 
-def list_heads(refs: Sequence[str | Path]) -> list[Head]:
-    """Of the files that may hold anything but stories."""
-    return [Head(file) for file in map(check_path, refs) if not holds_only_stories(file)]
-
-
-def name_kind(path: Path, format: str | None = None) -> str | None:
+def name_kind(file: str | File, format: str | None = None) -> str | None:
     """captions, identity, questions, regions, or moments for all about queries; None: stories, or nothing known."""
     if format is not None:
         return name_format_kind(format)
-    if path.suffix.lower() == ".xlsx":
+    head = open_document(file)
+    if head.ending == ".xlsx":
         return None
-    head = Head(path)
     text = head.text.lstrip()
-    if is_table(path) and QUESTIONS.is_certain(head):
+    if head.is_table and QUESTIONS.is_certain(head):
         return "questions"
-    if is_table(path) and ("prediction" in head.columns or {"video", "answer"} <= set(head.columns)):
+    if head.is_table and ("prediction" in head.header or {"video", "answer"} <= set(head.header)):
         return None  # answers of a kit; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
-    if not path.name.endswith(JSON) and text and text[0] not in "[{":
+    if head.ending not in (".json", ".jsonl") and text and text[0] not in "[{":
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
@@ -95,7 +84,7 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
     return "regions" if DETECTED.match(text) else None
 
 
-def name_line_kind(head: Head) -> str | None:
+def name_line_kind(head: Document) -> str | None:
     keys = head.first_object.keys()
     if SHELVES["captions"].find_both(head.first_object) is not None:
         return "captions"
@@ -112,7 +101,7 @@ def name_line_kind(head: Head) -> str | None:
     return "moments" if QUERIES.sniff(head, "predictions") else None
 
 
-def name_shared_kind(head: Head) -> str | None:
+def name_shared_kind(head: Document) -> str | None:
     """The kind of records whose shape several kinds share, by the first of them; "": stories, None: no such records."""
     shelves = {"": STORIES, "questions": QUESTIONS, "moments": QUERIES}
     return next((kind for kind, shelf in shelves.items() if shelf.find_shared(head)), None)
@@ -126,11 +115,8 @@ def name_format_kind(format: str) -> str | None:
     return None if found == "stories" else found
 
 
-def find_asked(path: Path, role: Holds, format: str | None = None) -> str | None:
+def find_asked(head: Document, role: Holds, format: str | None = None) -> str | None:
     """Which task about queries a file is for; None where it does not say."""
-    if holds_only_stories(path):
-        return None
-    head = Head(path)
     found = QUERIES.find(format.partition(":")[0]) if format else QUERIES.sniff(head, role)
     if found is None:
         return None

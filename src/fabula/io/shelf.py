@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
 from fabula.core.registry import benchmark_index, key
-from fabula.documents.head import Head
+from fabula.documents.document import Document
 from fabula.io.format import Format, HeadRule, Holds
 
 GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
@@ -67,18 +66,18 @@ def make_rule(row: Mapping[str, Any]) -> Rule:
     )
 
 
-def first_entry(head: Head) -> Mapping[str, Any]:
+def first_entry(head: Document) -> Mapping[str, Any]:
     return head.first_entry
 
 
-def story_entry(head: Head) -> Mapping[str, Any]:
+def story_entry(head: Document) -> Mapping[str, Any]:
     """Of a list its first element, else the document; of lines the first."""
     root = head.sample
     first = root[0] if isinstance(root, list) and root else root
     return first if isinstance(first, dict) else {}
 
 
-def root_keys(head: Head) -> Mapping[str, Any]:
+def root_keys(head: Document) -> Mapping[str, Any]:
     return dict.fromkeys(head.root[1])
 
 
@@ -93,7 +92,7 @@ class Shelf:
         kind: str,
         patterns: Sequence[str] = ("*.jsonl",),
         readers: Sequence[str] = (),
-        first: Callable[[Head], Mapping[str, Any]] = first_entry,
+        first: Callable[[Document], Mapping[str, Any]] = first_entry,
     ) -> None:
         self.kind, self.package, self.patterns = kind, f"fabula.io.{kind}", tuple(patterns)
         self.readers = tuple(readers)  # a format of another package that has one of these is of this shelf
@@ -104,7 +103,7 @@ class Shelf:
         """By the names of files."""
         return tuple(map(make_rule, benchmark_index().FORMATS[self.kind]))
 
-    def knows(self, rule: Rule, head: Head) -> bool:
+    def knows(self, rule: Rule, head: Document) -> bool:
         if rule.shapes and not any(shape.knows(head, self.first) for shape in rule.shapes):
             return False
         module, _, function = rule.sniff.partition(":")
@@ -115,17 +114,17 @@ class Shelf:
         able = (rule for rule in self.rules if rule.holds == "either" and "*.jsonl" in rule.pattern)
         return next((rule for rule in able if any(shape.fits(entry) for shape in rule.shapes)), None)
 
-    def is_certain(self, head: Head) -> bool:
+    def is_certain(self, head: Document) -> bool:
         """Whether a benchmark's format knows the file for one of this kind beyond doubt."""
-        able = (rule for rule in self.rules if fits(rule, self.pattern_of(head.path), "either"))
+        able = (rule for rule in self.rules if fits(rule, self.pattern_of(head), "either"))
         return any(shape.knows(head, self.first) for rule in able for shape in rule.certain)
 
-    def find_shared(self, head: Head) -> Rule | None:
+    def find_shared(self, head: Document) -> Rule | None:
         """The rule of this shelf for records whose shape several kinds share, if the first is of this kind."""
         return next((r for r in self.rules if r.shared and r.shared.fits(head.first_entry)), None)
 
-    def pattern_of(self, path: Path) -> str:
-        name = path.name.removesuffix(".gz")
+    def pattern_of(self, head: Document) -> str:
+        name = head.filename.removesuffix(".gz")
         return next((pattern for pattern in self.patterns if name.endswith(pattern[1:])), "*.json")
 
     def load(self, module: str) -> tuple[Format, ...]:
@@ -187,9 +186,9 @@ class Shelf:
             if self.holds(found):
                 yield plugin, found
 
-    def sniff(self, head: Head, role: Holds = "either") -> Format | None:
+    def sniff(self, head: Document, role: Holds = "either") -> Format | None:
         """The first format that knows the file as its own; with a role, of those that hold such data."""
-        pattern = self.pattern_of(head.path)
+        pattern = self.pattern_of(head)
         for rule in self.rules:
             if rule.guessed and fits(rule, pattern, role) and self.knows(rule, head):
                 return self.by_rule(rule)
@@ -198,9 +197,9 @@ class Shelf:
                 return format
         return self.sniff_outside(head, role)
 
-    def sniff_outside(self, head: Head, role: Holds) -> Format | None:
+    def sniff_outside(self, head: Document, role: Holds) -> Format | None:
         """What ours do not know, others may; two that both know it are refused. One that cannot be used stays out."""
-        name = head.path.name.removesuffix(".gz")
+        name = head.filename.removesuffix(".gz")
         known = [
             (plugin, format)
             for plugin, format in self.outside(lambda line: None)
@@ -212,18 +211,18 @@ class Shelf:
         ]
         if len(known) > 1:
             names = " and ".join(f"{format.name!r} of {plugin.package}" for plugin, format in known)
-            raise InputError(f"both {names} know this file", file=head.path, hint="name the format with --format")
+            raise InputError(f"both {names} know this file", file=head, hint="name the format with --format")
         return known[0][1] if known else None
 
 
-def knows(plugin: Plugin, sniff: Callable[[Head], bool], head: Head) -> bool:
+def knows(plugin: Plugin, sniff: Callable[[Document], bool], head: Document) -> bool:
     """A look of somebody else's at a file: what goes wrong in it is not the file's fault."""
     try:
         return bool(sniff(head))
     except FabulaError:
         raise
     except Exception as error:
-        raise plugin.refuse(f"fails when it looks at {head.path} ({type(error).__name__}: {error})") from None
+        raise plugin.refuse(f"fails when it looks at {head} ({type(error).__name__}: {error})") from None
 
 
 def load_plugin(plugin: Plugin) -> Format:

@@ -51,7 +51,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
                     "{n} events without a caption stand beside captioned ones: written as ''", name_id(video, i)
                 )
         document[video] = entry
-    yield encode_json(document, target.path)
+    yield encode_json(document, target.document)
 
 
 FORMAT = Format(

@@ -55,7 +55,7 @@ def find_header(document: Any) -> dict[str, object]:
 def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     note_losses(corpus, target, durations=True, scores=True, header=False)
     found = {v: [build_entry(e, v, i, target) for i, e in enumerate(story.events)] for v, story in corpus.items()}
-    yield encode_json(build_envelope(found, corpus), target.path)
+    yield encode_json(build_envelope(found, corpus), target.document)
 
 
 def build_entry(event: Event, video: str, i: int, target: Source) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from fabula.data.questions import Response
 from fabula.documents.fields import Source
-from fabula.documents.files import load_json, read_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import read_asked
 
@@ -20,7 +19,7 @@ KINDS = ("short", "detailed", "background", "main_object", "camera")
 
 
 def read_captions(source: Source) -> Iterator[Response]:
-    for k, entry in enumerate(source.listing(load_json(source.path), "the root")):
+    for k, entry in enumerate(source.listing(source.document.tree(), "the root")):
         at = f"entry {k}"
         entry = source.mapping(entry, at)
         doc = source.mapping(source.entry(entry, "doc", None, at), f"{at} doc")
@@ -35,9 +34,8 @@ def read_captions(source: Source) -> Iterator[Response]:
 
 
 def read_questions(source: Source) -> Iterator[Response]:
-    stem = source.path.name.partition(".")[0]
-    for number, entry in read_objects(source.path):
-        at = f"line {number}"
+    stem = source.document.filename.partition(".")[0]
+    for at, entry in source.document.entries():
         for video, asked in source.mapping(entry, at).items():
             told = read_asked(asked, at, video, source)
             yield Response(video, group=video, kind=stem if stem in KINDS else "", asked=told)

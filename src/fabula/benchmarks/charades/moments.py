@@ -7,18 +7,17 @@ from collections.abc import Iterator
 
 from fabula.data.moments import Query
 from fabula.documents.fields import Source
-from fabula.documents.files import read_lines
 from fabula.io.format import MOMENTS, Format, HeadRule
 
 LINE = re.compile(r"(\S+)\s+(-?\d+(?:\.\d+)?)\s+(-?\d+(?:\.\d+)?)\s*##(.*)")
 
 
 def read_queries(source: Source) -> Iterator[Query]:
-    for id, (number, line) in enumerate(read_lines(source.path)):
+    for id, (at, line) in enumerate(source.document.texts()):
         match = LINE.fullmatch(line)
         if match is None:
             hint = "a line is `video start end##sentence`"
-            raise source.wrong(f"saw {line[:60]!r}", None, f"line {number}", hint)
+            raise source.wrong(f"saw {line[:60]!r}", None, at, hint)
         video, start, end, text = match.groups()
         yield Query(id, video, ((float(start), float(end)),), None, source.caption(text, "sentence", id))
 

@@ -43,11 +43,11 @@ class Gathered:
 
 def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
     found: dict[str, Gathered] = {}
-    scored = read_root(source.path)[0] == "["
+    scored = read_root(source.document)[0] == "["
     if scored:
-        gather_boxes(read_elements(source.path), "entry {}", found, source, scored)
+        gather_boxes(read_elements(source.document), "entry {}", found, source, scored)
     else:
-        with open_cursor(source.path) as cursor:
+        with open_cursor(source.document) as cursor:
             for key in cursor.members():
                 if key == "annotations":
                     gather_boxes(cursor.elements(), "annotations[{}]", found, source, scored)

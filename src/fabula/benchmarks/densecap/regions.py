@@ -12,7 +12,7 @@ from fabula.io.regions.fields import build_picture, read_size
 
 
 def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
-    for i, entry in enumerate(read_elements(source.path, "results")):
+    for i, entry in enumerate(read_elements(source.document, "results")):
         entry = source.mapping(entry, f"results[{i}]", hint="a result has img_name, boxes, scores and captions")
         id = str(source.identity(source.entry(entry, "img_name", at=f"results[{i}]"), f"results[{i}] img_name"))
         boxes, captions, scores = (source.entry(entry, key, id) for key in ("boxes", "captions", "scores"))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from fabula.data.moments import Query, clip_seconds
 from fabula.documents.fields import Source
-from fabula.documents.files import load_json
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments.fields import check_object, read_id, read_text, read_windows
 
@@ -20,7 +19,7 @@ KNOWN = frozenset({"annotation_id", "video", "times", "description", "num_segmen
 
 
 def read_queries(source: Source) -> Iterator[Query]:
-    listed = source.listing(load_json(source.path), "the root", hint=f"DiDeMo is a list of {QUERY}")
+    listed = source.listing(source.document.tree(), "the root", hint=f"DiDeMo is a list of {QUERY}")
     for i, entry in enumerate(listed):
         entry = check_object(entry, f"entry {i}", source, QUERY)
         id = read_id(entry, "annotation_id", f"entry {i}", source)

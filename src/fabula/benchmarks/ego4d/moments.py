@@ -16,7 +16,6 @@ from typing import Any
 from fabula.core.notes import name_id
 from fabula.data.moments import Query, Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.files import load_json
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import read_rows, read_text, split_rows
@@ -38,7 +37,7 @@ def children(source: Source, entry: dict[str, Any], key: str, at: str) -> Iterat
 
 
 def read_queries(source: Source) -> Iterator[Query]:
-    root = source.mapping(load_json(source.path), "the root", hint='it is {"videos": […]}')
+    root = source.mapping(source.document.tree(), "the root", hint='it is {"videos": […]}')
     for at, video in children(source, root, "videos", ""):
         for within, clip in children(source, video, "clips", at):
             name = source.text(source.entry(clip, "clip_uid", None, within), f"{within}clip_uid")
@@ -54,7 +53,7 @@ def read_query(source: Source, query: dict[str, Any], id: str, clip: str) -> Que
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
-    root = source.mapping(load_json(source.path), "the root", hint=f'it is {{"results": [{ENTRY}, …]}}')
+    root = source.mapping(source.document.tree(), "the root", hint=f'it is {{"results": [{ENTRY}, …]}}')
     for key, value in HEADER.items():
         if root.get(key) != value:
             source.notes.add(f"{key} is not {value!r}, which the challenge wants", name_id("the root"))

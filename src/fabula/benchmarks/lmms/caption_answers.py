@@ -10,8 +10,8 @@ from typing import Any
 
 from fabula.benchmarks.lmms.captions import find_caption
 from fabula.benchmarks.lmms.log import is_sample, sample_text, task_values
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
-from fabula.documents.head import Head
 from fabula.io.answers.hosts import note_failed
 from fabula.io.format import Format, HeadRule
 from fabula.io.stories import TEXTS
@@ -23,11 +23,10 @@ WORDS = (*TEXTS, "caption")
 Id = str | int
 
 
-def read_answers(lines: Iterator[tuple[int, Any]], source: Source) -> dict[Id, str]:
+def read_answers(lines: Iterator[tuple[str, Any]], source: Source) -> dict[Id, str]:
     """One candidate an item."""
     found: dict[Id, str] = {}
-    for number, entry in lines:
-        at = f"line {number}"
+    for at, entry in lines:
         entry = source.mapping(entry, at, hint=f"an answer is {SHAPE}")
         id, text = read_sample(entry, at, source) if is_sample(entry) else read_line(entry, at, source)
         if id in found:
@@ -49,7 +48,7 @@ def read_sample(entry: dict[str, Any], at: str, source: Source) -> tuple[Id, Any
     return id, sample_text(entry, at, source)
 
 
-def has_no_caption(head: Head) -> bool:
+def has_no_caption(head: Document) -> bool:
     """A log that holds the reference too is one of both sides."""
     return find_caption(head.first_entry) is None
 

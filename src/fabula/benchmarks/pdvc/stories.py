@@ -51,7 +51,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
             | ({} if story.duration is None else {"vid_duration": story.duration})
             for i, event in enumerate(story.events)
         ]
-    yield encode_json(build_envelope(found, corpus), target.path)
+    yield encode_json(build_envelope(found, corpus), target.document)
 
 
 FORMAT = Format(

@@ -50,12 +50,12 @@ def read_queries(source: Source) -> Iterator[Query | Queries]:
     if native() is None:
         yield from (read_query(source, *entry) for entry in read_entries(source, "qid", QUERY))
         return
-    for some in read_line_chunks(source.path, PLAIN):
+    for some in read_line_chunks(source.document, PLAIN):
         if isinstance(some, Records):
             yield from read_plain(some, source)
         else:
             for number, entry in some:
-                yield read_query(source, *check_entry(number, entry, source, "qid", QUERY))
+                yield read_query(source, *check_entry(source.document.place(number), entry, source, "qid", QUERY))
 
 
 def read_plain(some: Records, source: Source) -> Iterator[Query | Queries]:

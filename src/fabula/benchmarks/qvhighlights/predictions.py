@@ -41,12 +41,12 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     if native() is None:
         yield from (("", read_ranking(source, *entry)) for entry in read_entries(source, "qid", ENTRY))
         return
-    for some in read_line_chunks(source.path, PLAIN):
+    for some in read_line_chunks(source.document, PLAIN):
         if isinstance(some, Records):
             yield from (("", ranking) for ranking in read_plain(some, source))
         else:
             for number, entry in some:
-                yield "", read_ranking(source, *check_entry(number, entry, source, "qid", ENTRY))
+                yield "", read_ranking(source, *check_entry(source.document.place(number), entry, source, "qid", ENTRY))
 
 
 def read_plain(some: Records, source: Source) -> Iterator[Ranking]:

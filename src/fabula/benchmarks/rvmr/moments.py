@@ -15,7 +15,6 @@ import numpy as np
 
 from fabula.data.moments import Query, Ranking, Relevant, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.files import load_json
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_grade, read_window
@@ -28,7 +27,7 @@ TASKS = ("moments",)
 
 
 def read_entries(source: Source) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    root = source.mapping(load_json(source.path), "the root", hint=f"it is {{query: [{ENTRY}, …]}}")
+    root = source.mapping(source.document.tree(), "the root", hint=f"it is {{query: [{ENTRY}, …]}}")
     for id, listed in root.items():
         entries = source.listing(listed, "its answers", id, f"they are [{ENTRY}, …]")
         yield id, [source.mapping(entry, f"answer {i}", id, f"it is {ENTRY}") for i, entry in enumerate(entries)]

@@ -50,7 +50,7 @@ def number_entries(document: Any, source: Source) -> Iterator[tuple[str, str, di
     if isinstance(document, list):
         numbered: Any = ((f"entry {i}", entry) for i, entry in enumerate(document))
     elif isinstance(document, Iterator):
-        numbered = ((f"line {n}", entry) for n, entry in document)
+        numbered = document
     else:
         numbered = [("the root", document)]
     for at, entry in numbered:

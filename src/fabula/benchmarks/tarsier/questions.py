@@ -8,13 +8,12 @@ and idx the first counts; lines of other benchmarks are passed over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.data.questions import Response
+from fabula.documents.document import Document, FileDocument, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import read_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import read_texts
 
@@ -23,26 +22,28 @@ DREAM = "DREAM"
 TRAITS = ("n_subjects", "n_shots", "n_events")
 
 
-def list_parts(path: Path) -> list[Path]:
-    """The files of a folder, by name; a file itself."""
-    return sorted(p for p in path.iterdir() if p.name.endswith(".jsonl")) if path.is_dir() else [path]
+def list_entries(document: Document) -> Iterator[tuple[str, Any]]:
+    """The entries of a file, or of the files of a folder by name, and their places."""
+    if not (isinstance(document, FileDocument) and document.is_folder):
+        yield from document.entries()
+        return
+    for path in sorted(p for p in document.path.iterdir() if p.name.endswith(".jsonl")):
+        yield from ((f"{path.name} {at}", entry) for at, entry in open_document(path).entries())
 
 
 def read_responses(source: Source) -> Iterator[Response]:
     seen = set[str]()
-    for part in list_parts(source.path):
-        for number, entry in read_objects(part):
-            at = f"{part.name} line {number}" if part != source.path else f"line {number}"
-            entry = source.mapping(entry, at)
-            dataset = source.text(source.entry(entry, "dataset", None, at), f"{at} dataset")
-            id = f"{dataset}_{source.identity(source.entry(entry, 'idx', None, at), f'{at} idx')}"
-            if dataset.split("/")[0] != DREAM:
-                source.notes.add("{n} lines are of other benchmarks and are not scored", name_id(id))
-            elif id in seen:
-                source.notes.add("{n} lines stand twice; the first counts, as the evaluator has it", name_id(id))
-            else:
-                seen.add(id)
-                yield read_entry(entry, id, dataset, at, source)
+    for at, entry in list_entries(source.document):
+        entry = source.mapping(entry, at)
+        dataset = source.text(source.entry(entry, "dataset", None, at), f"{at} dataset")
+        id = f"{dataset}_{source.identity(source.entry(entry, 'idx', None, at), f'{at} idx')}"
+        if dataset.split("/")[0] != DREAM:
+            source.notes.add("{n} lines are of other benchmarks and are not scored", name_id(id))
+        elif id in seen:
+            source.notes.add("{n} lines stand twice; the first counts, as the evaluator has it", name_id(id))
+        else:
+            seen.add(id)
+            yield read_entry(entry, id, dataset, at, source)
 
 
 def read_entry(entry: dict[str, Any], id: str, dataset: str, at: str, source: Source) -> Response:

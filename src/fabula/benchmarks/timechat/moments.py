@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from fabula.data.moments import Query, Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.files import load_json
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_object, read_id, read_rows, read_text, read_window, split_rows
@@ -21,7 +20,7 @@ ROW = "[start, end]"
 
 
 def read_queries(source: Source) -> Iterator[Query]:
-    root = source.mapping(load_json(source.path), "the root", hint=f'it is {{"annotations": [{QUERY}, …]}}')
+    root = source.mapping(source.document.tree(), "the root", hint=f'it is {{"annotations": [{QUERY}, …]}}')
     for i, entry in enumerate(source.listing(source.entry(root, "annotations"), "annotations")):
         at = f"annotations[{i}]"
         entry = check_object(entry, at, source, QUERY)
@@ -33,7 +32,7 @@ def read_queries(source: Source) -> Iterator[Query]:
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
-    root = source.mapping(load_json(source.path), "the root", hint=f"it is {{id: {ENTRY}}}")
+    root = source.mapping(source.document.tree(), "the root", hint=f"it is {{id: {ENTRY}}}")
     for id, entry in root.items():
         entry = source.mapping(entry, "its entry", id, f"it is {ENTRY}")
         rows = read_rows(source.entry(entry, "timestamp", id), ROW, 2, "timestamp", id, source)

@@ -85,7 +85,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
             ]
             for video, story in corpus.items()
         },
-        target.path,
+        target.document,
     )
 
 

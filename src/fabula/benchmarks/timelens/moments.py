@@ -14,8 +14,6 @@ from typing import Any
 
 from fabula.data.moments import Id, Query, Span
 from fabula.documents.fields import Source
-from fabula.documents.files import has_lines, load_json
-from fabula.documents.records import read_line_objects
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments.fields import check_object, read_duration, read_window, read_windows
 
@@ -24,7 +22,7 @@ LINE = '{"video_path", "duration", "events": [{"query", "span": [[start, end]]}]
 
 
 def read_queries(source: Source) -> Iterator[Query]:
-    each = read_lines(source) if has_lines(source.path) else read_bench(source)
+    each = read_lines(source) if source.document.lines else read_bench(source)
     for id, (video, text, windows, duration, type) in enumerate(each):
         yield Query(id, video, windows, duration, text, None, type)
 
@@ -33,7 +31,7 @@ Found = tuple[str, str, tuple[Span, ...], float | None, str | None]
 
 
 def read_bench(source: Source) -> Iterator[Found]:
-    root = source.mapping(load_json(source.path), "the root", hint=f"TimeLens-Bench is {BENCH}")
+    root = source.mapping(source.document.tree(), "the root", hint=f"TimeLens-Bench is {BENCH}")
     for video, entry in root.items():
         entry = source.mapping(entry, "its entry", video, f"it is {BENCH}")
         source.unused(entry, {"duration", "spans", "queries"}, "videos")
@@ -48,8 +46,7 @@ def read_bench(source: Source) -> Iterator[Found]:
 
 
 def read_lines(source: Source) -> Iterator[Found]:
-    for number, entry in read_line_objects(source.path):
-        at = f"line {number}"
+    for at, entry in source.document.entries():
         entry = check_object(entry, at, source, LINE)
         video = source.text(source.entry(entry, "video_path", None, at), f"{at} video_path")
         source.unused(entry, {"source", "video_path", "duration", "events"}, "videos")

@@ -35,13 +35,13 @@ LINE = Shape((*PLAIN.fields, ("task", "word")), others=True)
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     known: Known | None = None
-    for some in read_line_records(source.path, LINE):
+    for some in read_line_records(source.document, LINE):
         if isinstance(some, Records):
             yield from read_plain(some, known, source)
             continue
         left, values, shapes = lift_tables(some.text, KEY)
-        for number, entry in parse_lines(left, source.path, some.place - 1):
-            at = f"line {number}"
+        for number, entry in parse_lines(left, source.document, some.place - 1):
+            at = source.document.place(number)
             entry = check_object(entry, at, source, ENTRY)
             if "video2idx" in entry and len(entry) == 1:
                 known = read_known(entry["video2idx"], numbers, source)
@@ -68,13 +68,13 @@ def read_plain(some: Records, known: Known | None, source: Source) -> Answers:
 
 def write_lists(rankings: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: Source) -> Iterator[str]:
     """Rankings with the list that each is of."""
-    yield encode_json({"video2idx": dict(numbers)}, target.path)
+    yield encode_json({"video2idx": dict(numbers)}, target.document)
     for task, ranking in rankings:
         videos = np.zeros(len(ranking)) if ranking.videos is None else ranking.videos
         scores = [] if ranking.scores is None else [ranking.scores]
         rows = np.column_stack([videos, ranking.spans, *scores]).tolist()
         predictions = [[int(video), *others] for video, *others in rows]
-        yield encode_json({"desc_id": ranking.id, "task": task, KEY: predictions}, target.path)
+        yield encode_json({"desc_id": ranking.id, "task": task, KEY: predictions}, target.document)
 
 
 FORMAT = Format(

@@ -18,8 +18,7 @@ from fabula.core.errors import InputError, shown
 from fabula.core.notes import name_id
 from fabula.data.moments import NOBODY, Id, Ranking, Rankings, VideoNumbers
 from fabula.documents.fields import Source, describe_value
-from fabula.documents.files import load_json, parse_json
-from fabula.documents.head import read_head
+from fabula.documents.files import parse_json
 from fabula.documents.records import Odd, Records, Shape, Table, Tables, find_mark, lift_tables, lookahead, read_members
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments import Answers
@@ -39,7 +38,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     """Every ranking of the document, list by list."""
     known, begun = find_known(source, numbers), False
     root: dict[str, Any] = {}
-    for name, value in lookahead(read_members(source.path, LISTS, PLAIN)):
+    for name, value in lookahead(read_members(source.document, LISTS, PLAIN)):
         root[name] = None
         if isinstance(value, Records | Odd):
             begun = True
@@ -53,9 +52,9 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
 
 def find_known(source: Source, numbers: VideoNumbers) -> Known | None:
     """`video2idx`, wherever it stands; the file is read up to there."""
-    if not read_head(source.path).lstrip().startswith("{"):
-        source.mapping(load_json(source.path), "the root", hint=f"TVR predictions are {DOCUMENT}")
-    for name, value in read_members(source.path, LISTS, FRAME):
+    if not source.document.text.lstrip().startswith("{"):
+        source.mapping(source.document.tree(), "the root", hint=f"TVR predictions are {DOCUMENT}")
+    for name, value in read_members(source.document, LISTS, FRAME):
         if name == "video2idx":
             return read_known(value, numbers, source)
     return None
@@ -70,9 +69,9 @@ def read_some(name: str, some: Records | Odd, known: Known | None, numbers: Vide
     at = f"{name}[{some.place}]"
     left, values, shapes = lift_tables(some.text, KEY)
     try:
-        entry = parse_json(left.decode(), source.path)
+        entry = parse_json(left.decode(), source.document)
     except (InputError, UnicodeDecodeError):
-        load_json(source.path)  # says where in the file
+        source.document.tree()  # says where in the file
         raise
     yield name, read_odd(entry, at, Tables(0, values, shapes), known, numbers, source)
 

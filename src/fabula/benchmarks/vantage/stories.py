@@ -16,15 +16,12 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import name_id
 from fabula.data.stories import Event, Segment, Story
 from fabula.documents.fields import Source, plain_caption
-from fabula.documents.files import has_lines, is_table, load_json, read_objects
-from fabula.documents.sheets import read_table
 from fabula.io.answers.hosts import note_failed
 from fabula.io.format import STORIES, Format, HeadRule
 
@@ -62,18 +59,11 @@ def read_argument(argument: str | None) -> bool:
     return argument == "lenient"
 
 
-def open_file(path: Path) -> Any:
-    """A table, lines, or one document."""
-    if is_table(path):
-        return read_table(path)
-    return read_objects(path) if has_lines(path) else load_json(path)
-
-
 def number_entries(document: Any, source: Source) -> Iterator[tuple[str, Any]]:
     if isinstance(document, list):
         yield from ((f"entry {i}", entry) for i, entry in enumerate(document))
     elif isinstance(document, Iterator):
-        yield from ((f"line {n}", entry) for n, entry in document)
+        yield from document
     else:
         yield "the root", source.mapping(document, "the root", hint=SHAPE)
 
@@ -222,7 +212,6 @@ FORMAT = Format(
     holds="either",
     tasks=STORIES,
     pattern="*.jsonl, *.json, *.tsv, *.csv, *.xlsx",
-    opens=open_file,
     read_stories=read_stories,
     argument="strict or lenient: which times are read (6dd1dfb reads more)",
     example='{"id": "kite__dvc_000000", "task": "dense_video_captioning", "conversations": [{"from": "assistant", '

@@ -10,7 +10,7 @@ from typing import Any
 
 from fabula.data.regions import Form, Picture
 from fabula.documents.fields import Source
-from fabula.documents.files import load_json, read_elements, read_root
+from fabula.documents.files import read_elements, read_root
 from fabula.io.format import Format, HeadRule
 from fabula.io.regions.fields import build_picture, read_size
 
@@ -18,8 +18,8 @@ SIDES = ("x", "y", "width", "height")
 
 
 def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
-    whole = read_root(source.path)[0] == "{"
-    for i, entry in enumerate([load_json(source.path)] if whole else read_elements(source.path)):
+    whole = read_root(source.document)[0] == "{"
+    for i, entry in enumerate([source.document.tree()] if whole else read_elements(source.document)):
         yield build_image(
             source.mapping(entry, f"entry {i}", hint="an image is an object with regions"), i, source, form
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from fabula.data.moments import Id, Query, Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.sheets import Row, read_table
+from fabula.documents.tables import Row, read_rows
 from fabula.io.answers.answer import parse
 from fabula.io.answers.hosts import note_failed, read_windows
 from fabula.io.format import MOMENTS, Format, HeadRule
@@ -19,7 +19,7 @@ from fabula.io.moments.fields import NO_WINDOWS, read_words
 
 
 def list_rows(source: Source) -> Iterator[tuple[Id, str, Row]]:
-    for number, row in enumerate(read_table(source.path), 2):  # as a spreadsheet counts them
+    for number, row in enumerate(read_rows(source.document, loose=True), 2):  # as a spreadsheet counts them
         at = f"row {number}"
         cell = source.entry(row, "index", None, at)
         if cell is None:

@@ -13,8 +13,6 @@ from fabula.benchmarks.vlmevalkit import answers_omtg
 from fabula.core.notes import name_id
 from fabula.data.moments import Id, Query, Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.files import has_lines, load_json
-from fabula.documents.records import read_line_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_text, read_words
@@ -26,10 +24,10 @@ ENTRY = '{"index", "video", "question", "answer": text, "prediction": text}'
 
 
 def entries(source: Source) -> Iterator[tuple[Id, dict[str, Any]]]:
-    if has_lines(source.path):
-        objects = ((f"line {number}", entry) for number, entry in read_line_objects(source.path))
+    if source.document.lines:
+        objects = source.document.entries()
     else:
-        listed = source.listing(load_json(source.path), "the root", hint=f"it is [{ENTRY}, …]")
+        listed = source.listing(source.document.tree(), "the root", hint=f"it is [{ENTRY}, …]")
         objects = ((f"entry {i}", entry) for i, entry in enumerate(listed))
     for at, entry in objects:
         entry = check_object(entry, at, source, ENTRY)

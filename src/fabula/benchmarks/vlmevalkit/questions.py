@@ -15,8 +15,7 @@ from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
 from fabula.data.questions import Response
 from fabula.documents.fields import Source
-from fabula.documents.files import is_table, load_json
-from fabula.documents.sheets import Row, read_table
+from fabula.documents.tables import Row, read_rows
 from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import read_asked, read_texts
 
@@ -25,13 +24,13 @@ KINDS = ("short", "detailed", "background", "main_object", "camera")
 
 def list_rows(source: Source) -> Iterator[tuple[str | int, str, Row]]:
     """Rows with their index; where a table has none, they are numbered from 0."""
-    if is_table(source.path):
-        rows = read_table(source.path)
+    if source.document.is_table:
+        rows = list(read_rows(source.document, loose=True))
     else:
-        document = source.listing(load_json(source.path), "the root", None, "it is a list of records")
+        document = source.listing(source.document.tree(), "the root", None, "it is a list of records")
         rows = [source.mapping(row, f"record {k}") for k, row in enumerate(document)]
     for k, row in enumerate(rows):
-        at = f"row {k + 2}" if is_table(source.path) else f"record {k}"
+        at = f"row {k + 2}" if source.document.is_table else f"record {k}"
         cell = row.get("index", k)
         if cell is None:
             raise source.wrong("no index", None, at, "every row has its index")

@@ -12,7 +12,7 @@ from typing import Any
 from fabula.core.notes import name_id
 from fabula.data.stories import Story
 from fabula.documents.fields import Source
-from fabula.documents.sheets import Row, read_table
+from fabula.documents.tables import Row
 from fabula.io.answers import files
 from fabula.io.answers.hosts import FAILED, ROW_IDS
 from fabula.io.format import STORIES, Format, HeadRule
@@ -57,7 +57,6 @@ FORMAT = Format(
     holds="predictions",
     tasks=STORIES,
     pattern="*.csv, *.tsv, *.xlsx",
-    opens=read_table,
     spoken="otherwise",
     read_stories=read_stories,
     argument="the column with the id",

@@ -29,7 +29,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
     subsets = count_subsets(database, source)
     if source.argument is not None and source.argument not in subsets:
         near = close_to(source.argument, list(subsets)) if subsets else "no video names its subset"
-        raise SpecError(f"{source.path} has no subset {source.argument!r}; {near}")
+        raise SpecError(f"{source.document} has no subset {source.argument!r}; {near}")
     if source.argument is None and len(subsets) > 1:
         held = ", ".join(f"{count} {shown(name)}" for name, count in list(subsets.items())[:4])
         source.notes.add(f"videos of {len(subsets)} subsets were read ({held}); 'youcook2:SUBSET' reads one of them")
@@ -87,7 +87,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
             for i, e in enumerate(story.events)
         ]
         database[video] = entry
-    yield encode_json({"database": database}, target.path)
+    yield encode_json({"database": database}, target.document)
 
 
 FORMAT = Format(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from fabula.data.moments import Id, Queries, Query, Ranking, Rankings, VideoNumb
 from fabula.data.repairs import REPAIRS
 from fabula.data.segments import find_fault, mend_event
 from fabula.data.stories import Event, Segment
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, is_table, pause_collector, write_text
-from fabula.documents.head import Head
+from fabula.documents.files import check_path, pause_collector, write_text
 from fabula.io.format import Format
 from fabula.io.shelf import SHELVES, fits, list_known
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 Role = Literal["references", "predictions"]
 # Which list of the file ("" where it has one), and a query's ranking, or those of many.
@@ -36,7 +39,7 @@ def formats() -> list[Format]:
 
 
 def read_queries(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | File],
     notes: Notes,
     format: str | None = None,
     repair: Sequence[str] = (),
@@ -50,8 +53,8 @@ def read_queries(
     found: dict[Id, Query] = {}
     for path in paths:
         name, argument = split_argument(format)
-        source = Source(check_path(path), notes, noun="query", argument=argument)
-        chosen = choose_format(Head(source.path), name, "references", argument)
+        source = Source(open_document(path), notes, noun="query", argument=argument)
+        chosen = choose_format(source.document, name, "references", argument)
         assert chosen.read_queries is not None
         with pause_collector():
             for some in chosen.read_queries(source):
@@ -70,12 +73,12 @@ def read_queries(
 
 
 def read_rankings(
-    path: str | Path, numbers: VideoNumbers, notes: Notes, format: str | None = None
+    path: str | File, numbers: VideoNumbers, notes: Notes, format: str | None = None
 ) -> tuple[Answers, str]:
     """The rankings of a file as a stream, read while they are asked for; and the name of the format."""
     name, argument = split_argument(format)
-    source = Source(check_path(path), notes, noun="query", argument=argument)
-    chosen = choose_format(Head(source.path), name, "predictions", argument)
+    source = Source(open_document(path), notes, noun="query", argument=argument)
+    chosen = choose_format(source.document, name, "predictions", argument)
     assert chosen.read_rankings is not None
 
     def stream() -> Answers:
@@ -90,8 +93,8 @@ def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, path: str
     """Rankings as Fabula's own lines, whole or not at all."""
     from fabula.io.moments import lines
 
-    target = Source(check_path(path), noun="query")
-    write_text(target.path, lines.write_rankings(rankings, numbers, target))
+    target = Source(open_document(path), noun="query")
+    write_text(check_path(path), lines.write_rankings(rankings, numbers, target))
 
 
 def split_argument(format: str | None) -> tuple[str | None, str | None]:
@@ -100,7 +103,7 @@ def split_argument(format: str | None) -> tuple[str | None, str | None]:
     return name or None, argument or None
 
 
-def choose_format(head: Head, name: str | None, role: Role, argument: str | None = None) -> Format:
+def choose_format(head: Document, name: str | None, role: Role, argument: str | None = None) -> Format:
     """The format of a file: the one that is named, or the first that knows how it begins."""
     if name is not None:
         format = SHELF.find(name)
@@ -112,18 +115,18 @@ def choose_format(head: Head, name: str | None, role: Role, argument: str | None
         if argument is not None and format.argument is None:
             raise SpecError(f"the format {format.name!r} takes no argument; leave {':' + argument!r} out")
         return format
-    if is_table(head.path) and (found := SHELF.sniff(head, role)) is not None:
+    if head.is_table and (found := SHELF.sniff(head, role)) is not None:
         return found
     text = head.text.lstrip()
     if not text:
         hint = f"it should hold {role}"
-        raise InputError("the file is empty", file=head.path, hint=hint, noun="query")
+        raise InputError("the file is empty", file=head, hint=hint, noun="query")
     if (found := SHELF.sniff(head, role)) is not None:
         return found
-    first, pattern = head.first_object, SHELF.pattern_of(head.path)
+    first, pattern = head.first_object, SHELF.pattern_of(head)
     what = f"a line with {', '.join(map(shown, list(first)[:6]))}" if first else f"{shown(text)} at the beginning"
     hint = list_known(f for f in formats() if fits(f, pattern, role))
-    raise InputError(f"{what}: no known format of {role}", file=head.path, hint=hint, noun="query")
+    raise InputError(f"{what}: no known format of {role}", file=head, hint=hint, noun="query")
 
 
 def is_sound(some: Queries) -> bool:

@@ -12,7 +12,7 @@ from fabula.core.errors import InputError
 from fabula.core.notes import name_id
 from fabula.data.moments import Id, Queries, Query, Saliency, Span
 from fabula.documents.fields import VAST, Source, describe_value, plain_caption
-from fabula.documents.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
+from fabula.documents.records import Odd, Shape, Table, parse_odd_line, read_line_records
 
 LONGEST_ANSWER = 20_000  # characters
 NO_WINDOWS = np.zeros((0, 2))  # of an answer whose words are still to be read
@@ -115,12 +115,11 @@ def read_saliency(value: Any, at: str, id: Id, source: Source) -> NDArray[np.flo
 
 def read_entries(source: Source, key: str, shape: str) -> Iterator[tuple[str, Id, dict[str, Any]]]:
     """The objects of a file of lines: where each stands, its id, which is under `key`, and itself."""
-    for number, entry in read_line_objects(source.path):
-        yield check_entry(number, entry, source, key, shape)
+    for at, entry in source.document.entries():
+        yield check_entry(at, entry, source, key, shape)
 
 
-def check_entry(number: int, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
-    at = f"line {number}"
+def check_entry(at: str, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
     entry = check_object(entry, at, source, shape)
     return at, read_id(entry, key, at, source), entry
 
@@ -132,10 +131,10 @@ def read_plain_queries(
 
     `keys` says what the file calls id, video, windows, duration, text, type.
     """
-    for some in read_line_records(source.path, fields):
+    for some in read_line_records(source.document, fields):
         if isinstance(some, Odd):
-            for number, entry in parse_odd_line(some, source.path):
-                yield slow(*check_entry(number, entry, source, keys["id"], shape))
+            for number, entry in parse_odd_line(some, source.document):
+                yield slow(*check_entry(source.document.place(number), entry, source, keys["id"], shape))
             continue
         nothing = [None] * some.n
         windows, counts = some[keys["windows"]]

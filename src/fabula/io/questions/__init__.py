@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.registry import close_to
 from fabula.data.questions import Response
+from fabula.documents.document import Document, FileDocument, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, has_lines
-from fabula.documents.head import Head
+from fabula.documents.files import has_lines
 from fabula.io.format import Format, Holds
 from fabula.io.shelf import SHELVES, list_known
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 Responses = dict[str, Response]  # by their ids as text
 
@@ -30,11 +33,11 @@ def formats() -> list[Format]:
     return SHELF.formats()
 
 
-def read_responses(path: str | Path, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
+def read_responses(path: str | File, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
     """All of a file, by id."""
     name, _, argument = (format or "").partition(":")
-    source = Source(check_path(path), notes, noun="item", argument=argument or None)
-    chosen = choose_format(source.path, name or None, role)
+    source = Source(open_document(path), notes, noun="item", argument=argument or None)
+    chosen = choose_format(source.document, name or None, role)
     if argument and chosen.argument is None:
         raise SpecError(f"the format {chosen.name!r} takes no argument; leave {':' + argument!r} out")
     assert chosen.read_responses is not None
@@ -47,7 +50,7 @@ def read_responses(path: str | Path, notes: Notes, format: str | None = None, ro
     return found
 
 
-def choose_format(path: Path, name: str | None, role: Holds) -> Format:
+def choose_format(file: str | File, name: str | None, role: Holds) -> Format:
     """The format of a file: the one that is named, or the first that knows how it begins."""
     if name is not None:
         format = SHELF.find(name)
@@ -57,22 +60,23 @@ def choose_format(path: Path, name: str | None, role: Holds) -> Format:
         if role != "either" and format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
-    if (found := SHELF.sniff(Head(find_first(path)), role)) is not None:
+    document = open_document(file)
+    if (found := SHELF.sniff(find_first(document), role)) is not None:
         return found
-    raise InputError(f"no known format of {role}", file=path, hint=list_known(formats()), noun="item")
+    raise InputError(f"no known format of {role}", file=document, hint=list_known(formats()), noun="item")
 
 
-def find_first(path: Path) -> Path:
+def find_first(document: Document) -> Document:
     """The file by which a folder is known."""
-    if not path.is_dir():
-        return path
-    some = sorted(p for p in path.iterdir() if has_lines(p))
-    if not some:
-        raise InputError("the folder has no .jsonl", file=path, hint="name the file, or the folder that holds it")
-    return some[0]
+    if not (isinstance(document, FileDocument) and document.is_folder):
+        return document
+    files = sorted(p for p in document.path.iterdir() if has_lines(p))
+    if not files:
+        raise InputError("the folder has no .jsonl", file=document, hint="name the file, or the folder that holds it")
+    return open_document(files[0])
 
 
-def join_responses(answers: Responses, truth: Sequence[Responses], path: Path, notes: Notes) -> list[Response]:
+def join_responses(answers: Responses, truth: Sequence[Responses], path: object, notes: Notes) -> list[Response]:
     """What the references hold, in their order, with the answers of the other file."""
     known: Responses = {}
     for side in truth:

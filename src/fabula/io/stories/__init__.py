@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.registry import key
-from fabula.documents.head import Head
+from fabula.documents.document import Document, open_document
 from fabula.io.shelf import SHELVES
 
 IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
@@ -31,9 +31,10 @@ def find_sides(name: str) -> dict[str, str]:
     return {rule.holds: rule.name, other: rule.other_side}
 
 
-def find_record_format(path: Path) -> str:
+def find_record_format(file: str | Path | Document) -> str:
     """The format of a file of stories whose records are like those of other kinds, by its first record; else ""."""
-    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
+    document = open_document(file)
+    if document.ending not in (".json", ".jsonl") or not document.is_lasting:
         return ""
-    rule = SHELF.find_shared(Head(path))
+    rule = SHELF.find_shared(document)
     return "" if rule is None else rule.name

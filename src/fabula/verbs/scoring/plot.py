@@ -15,7 +15,7 @@ from fabula.core.registry import close_to
 from fabula.core.rows import wide as lay_wide
 from fabula.data.result import Result, Score
 from fabula.documents.files import check_path
-from fabula.documents.rows import Table, gather, read_table
+from fabula.documents.rows import Table, gather, read_columns
 from fabula.report.drawing.elements import COLUMN, PAGE
 from fabula.report.drawing.plots import (
     Interval,
@@ -133,7 +133,7 @@ def read_rows(given: Given) -> tuple[Table, str]:
     """Numbers by video, and what a row is."""
     if isinstance(given, Result):
         return gather(lay_wide(given.rows), "the result")
-    return read_table(check_path(given))
+    return read_columns(given)
 
 
 def choose_column(wanted: str | None, a: Table, b: Table, systems: Sequence[Given]) -> str:

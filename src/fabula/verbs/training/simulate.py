@@ -69,15 +69,15 @@ SPLITS = {"train", "val", "test"}
 
 def find_fine(annotations: Sequence[Path], format: str | None) -> Format | None:
     """The format of queries whose moments have a coarse and a fine caption, if the annotations are of one."""
+    from fabula.documents.document import open_document
     from fabula.documents.files import check_path
-    from fabula.documents.head import Head
     from fabula.io import moments
 
     path = check_path(annotations[0])
     if format is not None:
         found = moments.SHELF.find(format)
     else:
-        found = moments.SHELF.sniff(Head(path), "references") if path.is_file() else None
+        found = moments.SHELF.sniff(open_document(path), "references") if path.is_file() else None
     return found if found is not None and found.coarse else None
 
 

@@ -170,12 +170,12 @@ def is_rows(path: Path) -> bool:
     """Files that `--rows` writes: lines whose fields are numbers, but for the id."""
     if path.suffix == ".csv":
         return True
+    from fabula.documents.document import open_document
     from fabula.documents.files import check_path, has_lines
-    from fabula.documents.head import Head
 
     if not has_lines(check_path(path)):
         return False
-    first = {k: v for k, v in Head(path).first_object.items() if k not in KEYS}
+    first = {k: v for k, v in open_document(path).first_object.items() if k not in KEYS}
     return bool(first) and all(isinstance(v, int | float | list) for v in first.values())
 
 
@@ -206,14 +206,12 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
 
 
 def load_rows(path: Path) -> list[dict[str, Any]]:
-    from fabula.documents.files import check_path, read_objects
-    from fabula.documents.rows import csv_rows
+    from fabula.documents.tables import read_rows
 
     if path.suffix != ".csv":
-        return [entry for _, entry in read_objects(check_path(path)) if isinstance(entry, dict)]
+        return list(read_rows(path))
     return [
-        {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items() if name is not None}
-        for row in csv_rows(check_path(path))
+        {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items()} for row in read_rows(path)
     ]
 
 

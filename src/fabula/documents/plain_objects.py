@@ -10,7 +10,9 @@ from typing import Any
 
 from fabula.core.errors import InputError, shown
 
-LEAVES = {str, int, float, bool, type(None)}
+SHORT = {str, float, bool, type(None)}
+LEAVES = {*SHORT, int}
+LONG = 14_000  # bits: about 4,300 digits, beyond which Python writes no number
 DEEPEST = 60  # no format nests so far: a list that holds itself ends here
 WORDS = {
     dict: "a dict",
@@ -25,7 +27,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands in what was given: `[3]['events'][0]`, and whose it is."""
+    """Where a value stands in an object: `[3]['events'][0]`, and whose it is."""
 
     called: str
     path: tuple[object, ...] = ()
@@ -54,6 +56,8 @@ def name_kind(value: Any) -> str:
 def to_plain(value: Any, place: Place) -> Any:
     """As JSON has it."""
     kind = type(value)
+    if kind is int:
+        return check_length(value, place)
     if kind in LEAVES:
         return value
     if len(place.path) > DEEPEST:
@@ -61,9 +65,9 @@ def to_plain(value: Any, place: Place) -> Any:
             "nested too deeply, or holds itself", "no format read here needs it"
         )
     if kind is list:
-        if set(map(type, value)) <= LEAVES:
-            return value
-        return [x if type(x) in LEAVES else to_plain(x, place.inside(i)) for i, x in enumerate(value)]
+        if set(map(type, value)) <= SHORT:
+            return list(value)
+        return [x if type(x) in SHORT else to_plain(x, place.inside(i)) for i, x in enumerate(value)]
     if isinstance(value, Mapping):
         return plain_mapping(value, place)
     if isinstance(value, tuple):
@@ -71,18 +75,24 @@ def to_plain(value: Any, place: Place) -> Any:
     return to_plain(convert(value, place), place)
 
 
+def check_length(number: int, place: Place) -> int:
+    if number.bit_length() > LONG:
+        raise place.wrong("a whole number of more than 4,300 digits", "mend it")
+    return number
+
+
 def plain_mapping(value: Mapping[Any, Any], place: Place) -> dict[str, Any]:
     try:
         pairs = list(value.items())
     except Exception as error:
         raise place.wrong(f"cannot be read ({type(error).__name__}: {error})", "give a dict") from error
-    made: dict[str, Any] = {}
-    for key, held in pairs:
+    plain: dict[str, Any] = {}
+    for key, inner in pairs:
         name = key if type(key) is str else to_key(key, place)
-        if name in made:
+        if name in plain:
             raise place.wrong(f"the key {shown(name)} stands twice", "keep one of the two")
-        made[name] = held if type(held) in LEAVES else to_plain(held, place.inside(name))
-    return made
+        plain[name] = inner if type(inner) in SHORT else to_plain(inner, place.inside(name))
+    return plain
 
 
 def to_key(key: Any, place: Place) -> str:
@@ -117,12 +127,12 @@ def convert(value: Any, place: Place) -> Any:
     for way in ("tolist", "to_list", "to_pylist", "as_py", "item"):
         if callable(getattr(value, way, None)) and not isinstance(value, type):
             try:
-                made = getattr(value, way)()
+                found = getattr(value, way)()
             except Exception as error:
                 problem = f"{name_kind(value)} that cannot be read ({type(error).__name__}: {error})"
                 raise place.wrong(problem, "give a list or a number") from error
-            if type(made) is not type(value):
-                return made
+            if type(found) is not type(value):
+                return found
             break
     if isinstance(value, range):
         return list(islice(value, 10**7))

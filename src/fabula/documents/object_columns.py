@@ -34,17 +34,15 @@ NUMBERS = {int, float}
 
 def read_plain_stories(value: Any, name: str) -> Corpus | None:
     """A corpus of this name; None where the object is not plain stories."""
-    from fabula.io import OWN
-
     with pause_collector(), suppress(NotPlainError, ValueError, OverflowError, RecursionError):
         if type(value) is list:
-            return read_lines(value, name, OWN)
+            return read_lines(value, name, "fabula")
         if type(value) is not dict or not value:
             return None
         if "results" in value:
             return read_results(value, name)
         first = next(iter(value.values()))
-        return read_truth(value, name) if type(first) is dict else read_tuples(value, name, OWN)
+        return read_truth(value, name) if type(first) is dict else read_tuples(value, name, "fabula")
     return None
 
 
