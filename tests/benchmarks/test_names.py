@@ -34,6 +34,7 @@ ALLOWED = {
     "learn/retrieval/decode.py": "the format of a protocol's answers",
     "learn/retrieval/highlights.py": "--format tvr is the default",
     "learn/retrieval/parts.py": "--format tvr is the default",
+    "verbs/keywords.py": "the types of the same options",
     "learn/retrieval/queries.py": "--format tvr is the default",
     # sentences that name one as an example
     "annotation/export.py": "a data card says whose pipeline made the captions",

@@ -16,7 +16,7 @@ from fabula.core.printable import LONGEST, cut, fit, one_line, printable
 
 
 class FabulaError(Exception):
-    """Something a user can mend; the message says how, on one line of bearable length, whatever stood in the file."""
+    """Something a user can mend; the message says how, on one line of limited length, whatever stood in the file."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(one_line(str(message)))

@@ -1,7 +1,7 @@
 """Stories of a JSON text as columns, by the kernel; its specification is documents/columns_twin.py.
 
 The whole text is plain or none of it. Plain is what every reader of stories takes without a word: times that are finite
-numbers, captions that are text of bearable length, nothing missing, no key twice, no half characters. Whatever is not
+numbers, captions of reasonable length, nothing missing, no key twice, no half characters. Whatever is not
 goes the way of the standard library, which takes it or says what is wrong with it.
 
 kinds   truth    {video: {timestamps, sentences?, duration?}}                       benchmarks/activitynet

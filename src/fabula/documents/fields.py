@@ -1,4 +1,4 @@
-"""Checks of single fields: a number is a number, a segment two finite ones, a caption text of bearable length.
+"""Checks of single fields: a number is a number, a segment two finite ones, a caption text of reasonable length.
 
 Each check has two gears. The `plain_…` functions pass what is beyond doubt and cost next to nothing; whatever they do
 not pass goes to `Source`, which accepts it or says what is wrong with it, where, and what to do.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +31,35 @@ def check_suffix(path: Path) -> None:
 def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
     check_suffix(path)
     table = wide(rows)
+    write_table(table, path, list(dict.fromkeys(name for row in table for name in row)))
+
+
+def write_table(table: Sequence[Mapping[str, object]], path: Path, names: Sequence[str]) -> None:
+    """Rows with these columns, as the file's ending says."""
     if path.suffix != ".parquet":
-        write_text(path, csv_lines(table) if path.suffix == ".csv" else lines(table))
+        write_text(path, csv_lines(table, names) if path.suffix == ".csv" else lines(table))
         return
     pa, parquet = import_arrow("writing")
-    names = list(dict.fromkeys(name for row in table for name in row))
     buffer = io.BytesIO()
     parquet.write_table(pa.table({n: [row.get(n) for row in table] for n in names}), buffer)
     write_bytes(path, [buffer.getvalue()])
 
 
-def lines(table: list[dict[str, Any]]) -> Iterator[str]:
+def lines(table: Iterable[Mapping[str, object]]) -> Iterator[str]:
     for row in table:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def csv_lines(table: list[dict[str, Any]]) -> Iterator[str]:
+def csv_lines(table: Iterable[Mapping[str, object]], names: Sequence[str]) -> Iterator[str]:
     """A cell is empty where a row has no such number; a list of statistics is JSON."""
-    names = list(dict.fromkeys(name for row in table for name in row))
-    held = io.StringIO()
-    written = csv.writer(held, lineterminator="\n")
-    for cells in ([*names], *([row.get(name, "") for name in names] for row in table)):
-        written.writerow([json.dumps(cell) if isinstance(cell, list) else escape_formula(cell) for cell in cells])
-        yield held.getvalue()
-        held.seek(0)
-        held.truncate()
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    head: list[list[object]] = [[*names]]
+    for cells in chain(head, ([row.get(name, "") for name in names] for row in table)):
+        writer.writerow([json.dumps(cell) if isinstance(cell, list) else escape_formula(cell) for cell in cells])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
 
 
 # --- read again ------------------------------------------------------------------------------------------------------

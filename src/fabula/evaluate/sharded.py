@@ -42,7 +42,7 @@ def run(request: Request, task: str | None) -> Result:
     request.need_refs()
     work, resume = request.options.work, request.options.resume
     if resume and work is None:
-        raise SpecError("--resume goes on with the run of a work folder; name it with --work")
+        raise SpecError("--resume needs the folder of the run; name it with --work")
     folder: AbstractContextManager[Path] = (
         temporary_folder("fabula-work") if work is None else nullcontext(check_path(work).absolute())
     )

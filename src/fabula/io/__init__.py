@@ -172,7 +172,7 @@ def list_parts(document: Document, notes: Notes) -> list[Document]:
     """The files of a folder; a file itself."""
     found, skipped = document.parts()
     for name in skipped:
-        notes.add(f"{{n}} files of the folder {document} were passed over", name)
+        notes.add(f"{{n}} files of the folder {document} were skipped", name)
     return found
 
 

@@ -68,7 +68,7 @@ def read_sets(path: str | File, notes: Notes, format: str | None = None, groupin
     source = Source(open_document(path), notes, noun="captionset")
     if is_table(source.document):
         if grouping is None:
-            raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
+            raise SpecError("the sets of clips are missing; name their file with --sets (valSets.csv)")
         return group_clips(source, fillin.read_grouping(grouping, notes))
     if format == "captionsets":
         return captionsets.read_sets(source)

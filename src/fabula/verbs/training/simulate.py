@@ -14,7 +14,7 @@ from fabula.core.options import Options, read_keywords, with_options
 from fabula.data.stories import Corpus, Story
 from fabula.io.format import Format
 from fabula.learn.options import SimulateOptions
-from fabula.verbs.keywords import SimulateKeywords
+from fabula.verbs.keywords import SimulateKeywords, WorldKeywords
 from fabula.verbs.training.train import find_task
 
 
@@ -40,7 +40,12 @@ def simulate(
 
 
 def simulate_world(
-    name: str, out: str | Path, *, options: Options | None = None, overwrite: bool = False, **keywords: object
+    name: str,
+    out: str | Path,
+    *,
+    options: Options | None = None,
+    overwrite: bool = False,
+    **keywords: Unpack[WorldKeywords],
 ) -> str:
     """Write the SIMULATED world of a task, as a folder of a user's own data would be; returns what is in it.
 

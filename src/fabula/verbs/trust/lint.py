@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from fabula import io
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
@@ -23,14 +23,11 @@ class LintOptions(Options):
     """Keywords of `fabula.lint` and flags of `fabula lint`."""
 
     format: str | None = option(
-        None, "Format of the file (fabula list formats), or 'captions'. Default: known by its shape."
+        None, "Format of the file (fabula list formats), or 'captions'. Default: detected from the content."
     )
-    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
-    fix: Path | None = option(None, "Write a repaired copy, and FIX.fixes.json: what was done.", writes=True)
-    task: str | None = option(None, "What the file is for (fabula list tasks). Default: known by its shape.")
-
-    def __post_init__(self) -> None:
-        self.set_paths("fix")
+    refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
+    fix: Path | None = option(None, "Write a repaired copy, and the list of repairs to FIX.fixes.json.", writes=True)
+    task: str | None = option(None, "Task of the file (fabula list tasks). Default: detected from the content.")
 
     def check_fix(self, file: File) -> None:
         if self.fix and self.fix.exists() and isinstance(file, Path) and file.exists() and self.fix.samefile(file):
@@ -51,11 +48,11 @@ class Linted:
     def sound(self) -> bool:
         return self.report.sound
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As `fabula lint --json` writes it."""
         return {"file": str(self.file), "format": self.format, **self.fixes(), **self.report.to_dict()}
 
-    def fixes(self) -> dict[str, Any]:
+    def fixes(self) -> dict[str, object]:
         """What was done; empty where nothing was to be."""
         m = self.mended
         if m is None:
@@ -73,7 +70,7 @@ def lint(
 ) -> Linted:
     """Look for what is odd in a file, or in an object of its shape.
 
-    With `fix`, a repaired copy is written, and beside it what was done.
+    With `fix`, a repaired copy is written, and FIX.fixes.json with a list of the repairs.
     Options are given one by one, or as one object.
 
     Examples:

@@ -16,7 +16,7 @@ NAMED = 3  # ids in a note
 def find_beside(result: Result, videos: Path | None = None, images: Path | None = None) -> Beside:
     """The films or images of a result's rows in a folder."""
     if videos is not None and images is not None:
-        raise SpecError("a page has films or images beside its rows, not both; leave --videos or --images out")
+        raise SpecError("a page shows films or images, not both; leave --videos or --images out")
     folder = videos or images
     if folder is None:
         return Beside()

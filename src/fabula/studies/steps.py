@@ -1,35 +1,32 @@
-"""Asking people, as library calls: new, serve, results, power, simulate, backup."""
+"""The steps of a study with people: new, serve, results, power, simulate, backup."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
 from fabula.core.notes import Progress, announce, silent
 from fabula.core.options import MUST, Options, option
-from fabula.documents.files import write_bytes, write_text
-from fabula.documents.parquet import import_arrow
-from fabula.documents.tables import escape_formula
-
-if TYPE_CHECKING:
-    from fabula.studies.design import Design
-    from fabula.studies.plan import Plan
-    from fabula.studies.results import RatingRow, Results
-    from fabula.studies.store import NewStudy
-    from fabula.web.binding import Binding
+from fabula.documents.rows import write_table
+from fabula.studies import raters
+from fabula.studies.design import Design, make_design
+from fabula.studies.items import find_clips, read_gold, read_items
+from fabula.studies.plan import Plan, read_plan
+from fabula.studies.power import Reach, reach
+from fabula.studies.results import Answers, RatingRow, Results, find_results
+from fabula.studies.store import NewStudy, Store, check_new, make_study
+from fabula.web.binding import Binding, open_socket, run
+from fabula.web.media import check_folder, find_fault
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewOptions(Options):
-    out: Path = option(MUST, "The study's folder, to be made.", "-o")
+    out: Path = option(MUST, "Folder of the new study.", "-o")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,24 +36,20 @@ class SimulateOptions(Options):
     mix: str = option(
         "careful=1", "Kinds of raters and their shares: careful=8,hasty=1,random=1,left=2.", shows_default=True
     )
-    effect: float = option(0.5, "How far the target is ahead, in standard deviations.", shows_default=True)
-    bias: float = option(0.4, "How often a rater who leans left takes the first description.", shows_default=True)
+    effect: float = option(0.5, "Advantage of the target, in standard deviations.", shows_default=True)
+    bias: float = option(0.4, "How often a biased rater (left) chooses the first description.", shows_default=True)
     studies: int = option(100, "Studies to simulate.", shows_default=True, at_least=1, at_most=100_000)
-    seed: int = option(0, "The seed of the raters.", shows_default=True)
+    seed: int = option(0, "Random seed.", shows_default=True)
     out: Path | None = option(None, "Also write one simulated study to this folder.", "-o")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerOptions(Options):
-    effect: float | None = option(None, "A difference whose power is asked for, in units of the primary measure.")
+    effect: float | None = option(None, "Print the power for this difference, in units of the primary measure.")
 
 
 def load(path: str | Path) -> tuple[Plan, Design, Path]:
     """A plan's file with its items, clips and design."""
-    from fabula.studies.design import make_design
-    from fabula.studies.items import find_clips, read_gold, read_items
-    from fabula.studies.plan import read_plan
-
     path = Path(path)
     plan = read_plan(path)
     clips = path.parent / plan.clips
@@ -79,23 +72,17 @@ def load(path: str | Path) -> tuple[Plan, Design, Path]:
 
 def new(plan: str | Path, *, out: str | Path) -> tuple[NewStudy, Design]:
     """Make the folder of a study: its store, and a link for each rater."""
-    from fabula.studies.store import make_study
-
     read, design, clips = load(plan)
     return make_study(Path(out), read, design, clips), design
 
 
-def serve(study: str | Path, binding: Binding | None = None, ready: Any = None) -> None:
+def serve(study: str | Path, binding: Binding | None = None, ready: Callable[[str, Store], None] | None = None) -> None:
     """Serve a study until Ctrl-C; `ready` is called with the address when it can be reached."""
-    from fabula.studies.store import Store
-    from fabula.web.binding import Binding as Where
-    from fabula.web.binding import open_socket, run
-
     try:
         from fabula.studies.server import make_app
     except ImportError:
         raise MissingExtra("fabula study serve", "web") from None
-    binding = binding or Where()
+    binding = binding or Binding()
     with Store(Path(study), work=True) as store:
         check_clips(store)
         app = make_app(store, binding)
@@ -106,10 +93,8 @@ def serve(study: str | Path, binding: Binding | None = None, ready: Any = None) 
         run(app, bound)
 
 
-def check_clips(store: Any) -> None:
+def check_clips(store: Store) -> None:
     """What `new` looked at, once more: a study may have been made, or changed, by somebody else."""
-    from fabula.web.media import check_folder, find_fault
-
     hint = "put it back, or make the study anew"
     check_folder(store.clips, store.path, "make the study anew with a folder of its videos alone")
     for item in store.items:
@@ -119,9 +104,6 @@ def check_clips(store: Any) -> None:
 
 def results(study: str | Path, answers: Sequence[str | Path] = ()) -> Results:
     """What people said. `answers`: backups of the same study, taken elsewhere, whose rows are added."""
-    from fabula.studies.results import Answers, find_results
-    from fabula.studies.store import Store
-
     with Store(Path(study)) as store:
         found = Answers.of(store)
         for path in answers:
@@ -129,38 +111,31 @@ def results(study: str | Path, answers: Sequence[str | Path] = ()) -> Results:
     return find_results(found)
 
 
-def add_answers(found: Any, path: Path) -> Any:
+def add_answers(found: Answers, path: Path) -> Answers:
     """The answers of another copy of the same study; where both have a place, the later row counts."""
-    from fabula.studies.results import Answers
-    from fabula.studies.store import Store
-
     with Store(path) as other:
         more = Answers.of(other)
     if more.id != found.id:
         problem = f"holds answers of another study ({more.id}, {shown(more.plan.title)}), not of {found.id}"
         raise InputError(problem, file=path, hint="name a copy of this study")
-    given = {rater: {g.slot.place: g for g in some} for rater, some in found.by_rater.items()}
-    for rater, some in more.by_rater.items():
-        own = given.setdefault(rater, {})
-        for g in some:
-            if g.slot.place not in own or g.at > own[g.slot.place].at:
-                own[g.slot.place] = g
-    merged = {rater: [own[p] for p in sorted(own)] for rater, own in sorted(given.items())}
+    places = {rater: {answer.slot.place: answer for answer in own} for rater, own in found.by_rater.items()}
+    for rater, answers in more.by_rater.items():
+        own = places.setdefault(rater, {})
+        for answer in answers:
+            if answer.slot.place not in own or answer.at > own[answer.slot.place].at:
+                own[answer.slot.place] = answer
+    merged = {rater: [own[p] for p in sorted(own)] for rater, own in sorted(places.items())}
     return replace(found, by_rater=merged, rows=max(found.rows, more.rows))
 
 
 def backup(study: str | Path, target: str | Path) -> None:
     """A copy of a study as of now, while it is served."""
-    from fabula.studies.store import Store
-
     with Store(Path(study)) as store:
         store.backup(Path(target))
 
 
-def power(plan: str | Path) -> tuple[Any, Design]:
+def power(plan: str | Path) -> tuple[Reach, Design]:
     """What a plan can find."""
-    from fabula.studies.power import reach
-
     read, design, _ = load(plan)
     return reach(read, design), design
 
@@ -178,34 +153,28 @@ def read_mix(text: str) -> dict[str, float]:
 
 def simulate(
     plan: str | Path, *, options: SimulateOptions | None = None, progress: Progress = silent
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Many simulated studies of a plan: what it finds, whom its rule leaves out, whether places matter."""
-    from fabula.studies.power import reach
-    from fabula.studies.raters import World
-    from fabula.studies.raters import simulate as answer
-    from fabula.studies.results import find_results
-    from fabula.studies.store import check_new
-
     options = options or SimulateOptions()
     if options.out is not None:
         check_new(options.out)  # before the work, and once more after it
     read, design, clips = load(plan)
     mix = read_mix(options.mix)
-    world = World(options.effect, read.power.rater, read.power.item, options.bias)
+    world = raters.World(options.effect, read.power.rater, read.power.item, options.bias)
     reached = reach(read, design)
     quick = replace(read, analysis=replace(read.analysis, resamples=1))  # the intervals of α are not looked at
-    seen: dict[str, list[int]] = {}
+    excluded: dict[str, list[int]] = {}
     values, firsts, hits, failed = [], [], 0, 0
     for k in range(options.studies):
         progress("studies", k, options.studies)
-        answers, kinds = answer(quick, design, mix, world, options.seed + k)
+        answers, kinds = raters.simulate(quick, design, mix, world, options.seed + k)
         try:
             found = find_results(answers)
         except InputError:  # the rule leaves nobody in
             failed += 1
             continue
         for c in found.conduct:
-            seen.setdefault(kinds[c.rater], []).append(int(c.excluded))
+            excluded.setdefault(kinds[c.rater], []).append(int(c.excluded))
         line = next(
             x for x in found.lines if x.measure == read.primary and x.system == design.systems[-1] and not x.kind
         )
@@ -228,23 +197,20 @@ def simulate(
         "first description ahead": mean(firsts) if firsts else None,
         "found": hits / done,
         "power": reached.power(options.effect * reached.sigma) if read.form != "rank" else None,
-        "left out": {kind: {"raters": len(some), "share": mean(some)} for kind, some in sorted(seen.items())},
+        "left out": {kind: {"raters": len(own), "share": mean(own)} for kind, own in sorted(excluded.items())},
     }
 
 
 def write_simulated(
-    out: Path, plan: Plan, design: Design, clips: Path, mix: Mapping[str, float], world: Any, seed: int
+    out: Path, plan: Plan, design: Design, clips: Path, mix: Mapping[str, float], world: raters.World, seed: int
 ) -> None:
     """One simulated study on disk, marked as such for good."""
-    from fabula.studies.raters import simulate as answer
-    from fabula.studies.store import make_study
-
-    answers, _ = answer(plan, design, mix, world, seed)
+    answers, _ = raters.simulate(plan, design, mix, world, seed)
     rng = random.Random(seed)
     rows = [
         (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer)), g.seconds, g.at)
-        for given in answers.by_rater.values()
-        for g in given
+        for own in answers.by_rater.values()
+        for g in own
     ]
     make_study(out, plan, design, clips, rows)
 
@@ -253,19 +219,8 @@ COLUMNS = ("study", "rater", "item", "kind", "question", "measure", "system", "p
            "excluded", "simulated")  # fmt: skip
 
 
-def write_table(table: Sequence[RatingRow], path: Path) -> None:
+def write_ratings(table: Sequence[RatingRow], path: Path) -> None:
     """One line an answer and system: .csv, or .parquet through Arrow."""
-    rows = [t.to_dict() for t in table]
-    if path.suffix == ".parquet":
-        pa, parquet = import_arrow("writing")
-        buffer = io.BytesIO()
-        parquet.write_table(pa.table({name: [row[name] for row in rows] for name in COLUMNS}), buffer)
-        write_bytes(path, [buffer.getvalue()])
-        return
-    if path.suffix != ".csv":
+    if path.suffix not in (".csv", ".parquet"):
         raise SpecError(f"{path}: answers are written as .csv or .parquet; choose one by the file's ending")
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({k: escape_formula(v) for k, v in row.items()} for row in rows)
-    write_text(path, [text.getvalue()])
+    write_table([row.to_dict() for row in table], path, COLUMNS)

@@ -1,4 +1,4 @@
-"""Coarse captions into a fine-grained benchmark: what `fabula annotate` does, a call for each of its words.
+"""Coarse captions into a fine-grained benchmark, a call for each word of `fabula annotate`.
 
 plan(…) · run(…) · retry(…) · status(…) · ab(…) · stats(…) · export(…)
 """
@@ -6,24 +6,30 @@ plan(…) · run(…) · retry(…) · status(…) · ab(…) · stats(…) · e
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
-from fabula.annotation.recipe import RecipeOptions
+from fabula.annotation import stats as count
+from fabula.annotation.compare import compare, draw_sample
+from fabula.annotation.export import LAYOUTS, Export
+from fabula.annotation.export import export as write_benchmark
+from fabula.annotation.keyframes import FrameSampler, Videos
+from fabula.annotation.moments import read_moments
+from fabula.annotation.plan import Plan, list_failed, summarise
+from fabula.annotation.plan import plan as count_calls
+from fabula.annotation.recipe import Recipe, RecipeOptions
+from fabula.annotation.run import Batching, Work
+from fabula.annotation.shards import run_shards, take_over_shards
+from fabula.annotation.steps import Scorer
+from fabula.annotation.store import Store
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import MUST, Options, option
+from fabula.jobs.ray import Ray
 from fabula.llm.options import EndpointOptions
-
-if TYPE_CHECKING:
-    from fabula.annotation.keyframes import FrameSampler
-    from fabula.annotation.moments import Moment
-    from fabula.annotation.plan import Plan
-    from fabula.annotation.recipe import Recipe
-    from fabula.annotation.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,30 +37,29 @@ class StoreOptions(Options):
     """The store that a verb looks at."""
 
     store: Path = option(MUST, "Store of the run: one SQLite file.", "-s")
-    recipe: str | None = option(None, "Hash of the recipe, where the store has several; its beginning will do.")
-
-    def __post_init__(self) -> None:
-        self.set_paths("store")
+    recipe: str | None = option(None, "Hash of the recipe, or its first characters, if the store has several.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
     """Where a run works, on what, and how far it may go."""
 
-    store: Path = option(MUST, "Store of the run: one SQLite file, made or gone on with.", "-s")
+    store: Path = option(MUST, "Store of the run: one SQLite file; an existing one is resumed.", "-s")
     videos: Path | None = option(None, "Folder of the videos.")
-    budget: float | None = option(None, "Money that may be spent, in the unit of --price; no call begins beyond it.")
-    batch: bool = option(False, "Through the endpoint's batch interface: slower, and cheaper where it is offered.")
-    batch_moments: int = option(500, "Moments at once with --batch.", at_least=1, at_most=50_000, shows_default=True)
-    batch_pause: float = option(30.0, "Seconds between looks at a batch.", shows_default=True)
-    batch_wait: float = option(26.0, "Hours to wait for a batch.", shows_default=True)
-    forget_batches: bool = option(False, "Give up batches that were sent and not fetched; they may be paid for twice.")
-    engine: Literal["local", "ray"] = option("local", "Where moments are worked on.", shows_default=True)
+    budget: float | None = option(None, "Maximum cost, in the unit of --price; no call starts beyond it.")
+    batch: bool = option(False, "Use the endpoint's batch interface: slower, often cheaper.")
+    batch_moments: int = option(500, "Moments per batch, with --batch.", at_least=1, at_most=50_000, shows_default=True)
+    batch_pause: float = option(30.0, "Seconds between two checks of a batch.", shows_default=True)
+    batch_wait: float = option(26.0, "Maximum hours to wait for a batch.", shows_default=True)
+    forget_batches: bool = option(False, "Discard batches that were sent and not fetched; they may be paid for twice.")
+    engine: Literal["local", "ray"] = option("local", "Engine that processes the moments.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one on this machine.")
-    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+    format: str | None = option(
+        None, "Format of the moments (fabula list formats). Default: detected from the content."
+    )
 
     def __post_init__(self) -> None:
-        self.set_paths("store", "videos")
+        super().__post_init__()
         if self.budget is not None and not 0 <= self.budget < 1e12:
             raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
         if not 0 < self.batch_pause < 1e6:
@@ -69,13 +74,12 @@ class RunOptions(Options):
 class PlanOptions(Options):
     """What a plan may look at."""
 
-    store: Path | None = option(None, "Store of a run that has begun.", "-s")
+    store: Path | None = option(None, "Store of a started run; its answered calls are not counted.", "-s")
     videos: Path | None = option(None, "Folder of the videos, for --probe.")
-    probe: int = option(0, "Moments whose keyframes are counted.", at_least=0, at_most=10_000)
-    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
-
-    def __post_init__(self) -> None:
-        self.set_paths("store", "videos")
+    probe: int = option(0, "Number of moments whose keyframes are counted.", at_least=0, at_most=10_000)
+    format: str | None = option(
+        None, "Format of the moments (fabula list formats). Default: detected from the content."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +102,6 @@ class Ran:
 
 def make_sampler(videos: Path | None, blind: bool) -> FrameSampler | None:
     """Whoever shows the frames."""
-    from fabula.annotation.keyframes import Videos
-
     if blind:
         return None
     if videos is None:
@@ -107,41 +109,23 @@ def make_sampler(videos: Path | None, blind: bool) -> FrameSampler | None:
     return Videos(videos)
 
 
-class Evaluator:
-    """A trained noise evaluator, as annotation asks it."""
-
-    def __init__(self, run: Path, features: Sequence[str]) -> None:
-        from fabula.learn.noise.scorer import NoiseScorer
-
-        self.inner = NoiseScorer(run, features)
+class Evaluator(Scorer, Protocol):
+    """A scorer that says which it is: a part of the recipe."""
 
     @property
-    def about(self) -> dict[str, Any]:
-        """Which it is: a part of the recipe."""
-        return self.inner.about
-
-    def score(self, moment: Moment, captions: Sequence[str]) -> list[float]:
-        from fabula.data.moments import Query
-
-        query = Query(moment.id, moment.video, ((moment.start, moment.end),), moment.duration)
-        return self.inner.score(query, captions)
+    def about(self) -> dict[str, object]: ...
 
 
-def make_scorer(recipe: RecipeOptions) -> Evaluator | None:
-    """Whoever scores candidates in the judge's place."""
-    if recipe.evaluator is None:
-        return None
-    from fabula.learn import need_learn
-
-    need_learn()
-    return Evaluator(recipe.evaluator, recipe.scorer_features)
+MakeScorer = Callable[[RecipeOptions], Evaluator | None]
 
 
-def settle(endpoint: EndpointOptions, recipe: RecipeOptions) -> tuple[Recipe, Evaluator | None]:
+def no_scorer(recipe: RecipeOptions) -> None:
+    """A run in which the judge chooses."""
+
+
+def settle(endpoint: EndpointOptions, recipe: RecipeOptions, make: MakeScorer) -> tuple[Recipe, Evaluator | None]:
     """The recipe, and the evaluator that it names."""
-    from fabula.annotation.recipe import Recipe
-
-    scorer = make_scorer(recipe)
+    scorer = make(recipe)
     return Recipe.of(endpoint, recipe, scorer.about if scorer else None), scorer
 
 
@@ -153,19 +137,14 @@ def plan(
     options: PlanOptions | None = None,
 ) -> Plan:
     """Calls, tokens, cost and time of a run, before anything is spent."""
-    from fabula.annotation.moments import read_moments
-    from fabula.annotation.plan import plan as count_calls
-    from fabula.annotation.recipe import Recipe
-    from fabula.annotation.store import Store
-
     endpoint, recipe, options = endpoint or EndpointOptions(), recipe or RecipeOptions(), options or PlanOptions()
     settled = Recipe.of(endpoint, recipe)
     sampler = make_sampler(options.videos, recipe.blind) if options.probe else None
-    some = read_moments(moments, options.format)
+    wanted = read_moments(moments, options.format)
     if options.store is None or not options.store.exists():
-        return count_calls(some, settled, endpoint, None, sampler, options.probe)
+        return count_calls(wanted, settled, endpoint, None, sampler, options.probe)
     with Store(options.store) as store:
-        return count_calls(some, settled, endpoint, store, sampler, options.probe)
+        return count_calls(wanted, settled, endpoint, store, sampler, options.probe)
 
 
 def run(
@@ -174,19 +153,15 @@ def run(
     options: RunOptions,
     endpoint: EndpointOptions | None = None,
     recipe: RecipeOptions | None = None,
+    make_scorer: MakeScorer = no_scorer,
     progress: Progress = silent,
 ) -> Ran:
     """Annotate moments, or go on with those that the store holds; another run goes on where this one ends.
 
     Moments that failed are asked again.
     """
-    from fabula.annotation.moments import read_moments
-    from fabula.annotation.run import Batching, Work
-    from fabula.annotation.shards import run_shards, take_over_shards
-    from fabula.annotation.store import Store
-
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
-    settled, scorer = settle(endpoint, recipe)
+    settled, scorer = settle(endpoint, recipe, make_scorer)
     sampler = make_sampler(options.videos, recipe.blind)
     take_over_shards(options.store)
     with Store(options.store, work=True) as store:
@@ -206,21 +181,18 @@ def run(
             return describe_run(store, settled.hash, work.answered, work.failed, work.stopped)
     if endpoint.record is not None:
         raise SpecError("--record writes one file, from one process; leave it out with --engine ray")
-    from fabula.jobs.ray import Ray
 
     runner = Ray(options.address)
     with runner.ready() as ray:
         workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         make = partial(make_sampler, options.videos, recipe.blind)
-        told = run_shards(options.store, work, runner, workers, make, progress, partial(make_scorer, recipe))
+        done = run_shards(options.store, work, runner, workers, make, progress, partial(make_scorer, recipe))
     with Store(options.store) as store:
-        return describe_run(store, settled.hash, told["made"], told["failed"], told["stopped"])
+        return describe_run(store, settled.hash, done["made"], done["failed"], done["stopped"])
 
 
 def describe_run(store: Store, recipe: str, made: int, failed: int, stopped: str | None) -> Ran:
     """What a run did, and how the store stands after it."""
-    from fabula.annotation.plan import list_failed
-
     states = store.states(recipe)
     left = int(store.rows("SELECT count(DISTINCT key) FROM moments")[0][0]) - sum(states.values())
     reasons = [f"{f['kind']}: {f['message']}" for f in list_failed(store, recipe, 1)]
@@ -233,22 +205,18 @@ def retry(
     endpoint: EndpointOptions | None = None,
     recipe: RecipeOptions | None = None,
     states: Sequence[str] = ("failed",),
+    make_scorer: MakeScorer = no_scorer,
     progress: Progress = silent,
 ) -> Ran:
     """Ask again for the moments that failed, with `states` for others too; what was answered is not asked again."""
-    from fabula.annotation.store import Store
-
-    settled, _ = settle(endpoint or EndpointOptions(), recipe or RecipeOptions())
+    settled, _ = settle(endpoint or EndpointOptions(), recipe or RecipeOptions(), make_scorer)
     with Store(options.store, work=True) as store:
         store.forget_outcomes(settled.hash, states)
-    return run(None, options=options, endpoint=endpoint, recipe=recipe, progress=progress)
+    return run(None, options=options, endpoint=endpoint, recipe=recipe, make_scorer=make_scorer, progress=progress)
 
 
-def status(options: StoreOptions) -> dict[str, Any]:
+def status(options: StoreOptions) -> dict[str, object]:
     """How far the run of a store has come, and what it cost."""
-    from fabula.annotation.plan import summarise
-    from fabula.annotation.store import Store
-
     with Store(options.store) as store:
         return summarise(store, options.recipe)
 
@@ -262,11 +230,11 @@ class AbOptions(Options):
 
     model_b: str | None = option(None, "Model of B. Default: as A.")
     prompts_b: Path | None = option(None, "Prompts of B. Default: as A.")
-    sample: int = option(50, "Moments, chosen by chance.", at_least=2, shows_default=True)
-    sample_seed: int = option(0, "Of the choice.", shows_default=True)
+    sample: int = option(50, "Number of random moments.", at_least=2, shows_default=True)
+    sample_seed: int = option(0, "Seed of the sample.", shows_default=True)
 
     def __post_init__(self) -> None:
-        self.set_paths("prompts_b")
+        super().__post_init__()
         if self.model_b is None and self.prompts_b is None:
             raise SpecError("A and B are the same; say --model-b or --prompts-b")
 
@@ -278,18 +246,13 @@ def ab(
     options: RunOptions,
     endpoint: EndpointOptions | None = None,
     recipe: RecipeOptions | None = None,
+    make_scorer: MakeScorer = no_scorer,
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Two prompts or models on a sample of the moments; the judge is A's in both."""
-    from fabula.annotation.compare import compare, draw_sample
-    from fabula.annotation.moments import read_moments
-    from fabula.annotation.recipe import Recipe
-    from fabula.annotation.run import Work
-    from fabula.annotation.store import Store
-
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
     sampler = make_sampler(options.videos, recipe.blind)
-    first, scorer = settle(endpoint, recipe)
+    first, scorer = settle(endpoint, recipe, make_scorer)
     other = Recipe.of(
         replace(endpoint, model=ab_options.model_b or endpoint.model),
         replace(recipe, prompts=ab_options.prompts_b or recipe.prompts),
@@ -318,64 +281,61 @@ class StatsOptions(Options):
     """What is counted."""
 
     embedder: str | None = option(None, "Sentence embedder for near-equal captions: minilm, wordllama, hashing.")
-    eps: float = option(0.01, "Cosine distance of captions that are almost equal.", shows_default=True)
-    picture: bool = option(False, "Draw clustered captions by t-SNE (needs --embedder).")
-    words: int = option(0, "Captions whose new words are counted by part of speech; 0: none.", at_least=0)
+    eps: float = option(0.01, "Cosine distance below which captions are near-equal.", shows_default=True)
+    picture: bool = option(False, "Draw clustered captions by t-SNE (needs --embedder).", needs="embedder")
+    words: int = option(0, "Number of captions whose new words are counted by part of speech; 0: none.", at_least=0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.eps < 1:
             raise SpecError(f"--eps {self.eps:g}; it lies between 0 and 1")
-        if self.picture and self.embedder is None:
-            raise SpecError("--picture draws embeddings; name an --embedder")
 
 
-def stats(files: Sequence[str | Path], *, options: StatsOptions | None = None) -> dict[str, Any]:
+def stats(files: Sequence[str | Path], *, options: StatsOptions | None = None) -> dict[str, object]:
     """The paper's tables of released files, or of those that `export` wrote."""
-    from fabula.annotation import stats as count
-
     options = options or StatsOptions()
     rows = count.read_rows([Path(file) for file in files])
-    every = [row for some in rows.values() for row in some]
+    every = [row for own in rows.values() for row in own]
     named = rows if len(rows) == 1 else {**rows, "all": every}
-    told: dict[str, Any] = {"title": "Fine-grained captions", "files": {n: count.describe(r) for n, r in named.items()}}
-    whole = {name: [row.score for row in some if row.score is not None] for name, some in named.items()}
-    told["histogram"] = {name: count.histogram(scores) for name, scores in whole.items()}
+    found: dict[str, object] = {
+        "title": "Fine-grained captions",
+        "files": {n: count.describe(r) for n, r in named.items()},
+    }
+    whole = {name: [row.score for row in own if row.score is not None] for name, own in named.items()}
+    found["histogram"] = {name: count.histogram(scores) for name, scores in whole.items()}
     if options.embedder is not None:
         embed = count.remember(count.load_embedder(options.embedder)())
-        told["embedder"] = options.embedder
-        told["distinct"] = {n: count.distinctiveness(r, embed, options.eps, 2) for n, r in named.items()}
+        found["embedder"] = options.embedder
+        found["distinct"] = {n: count.distinctiveness(r, embed, options.eps, 2) for n, r in named.items()}
         if options.picture:
-            told["picture"] = count.picture(every, embed, options.eps)
+            found["picture"] = count.picture(every, embed, options.eps)
     if options.words:
-        told["new words"] = count.new_words(every, options.words)
-    return told
+        found["new words"] = count.new_words(every, options.words)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions(StoreOptions):
     """What goes out, and how."""
 
-    out: Path = option(MUST, "Folder of the benchmark; made.", "-o")
+    out: Path = option(MUST, "Folder of the benchmark; it is created.", "-o")
     split: str = option("train", "Name of the split.", shows_default=True)
     name: str = option("fine-grained moments", "Name of the benchmark, for its card.")
     licence: str = option("unknown", "Licence of the captions, for the card.")
-    layouts: tuple[str, ...] = option((), "Also for: label-studio, potato.", parts=True)
+    layouts: tuple[str, ...] = option((), "Also write files for: label-studio, potato.", parts=True)
     embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
-    overwrite: bool = option(False, "Replace a benchmark that was changed since, and delete files added to its folder.")
+    overwrite: bool = option(
+        False, "Replace a benchmark even if its files were changed, and delete files added to its folder."
+    )
 
     def __post_init__(self) -> None:
-        self.set_paths("store", "out")
+        super().__post_init__()
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}", self.split):
             raise SpecError(f"--split {self.split!r} becomes a file's name; letters, digits, - and _ will do")
 
 
 def export(options: ExportOptions) -> dict[str, Any]:
     """The benchmark of a store as files; returns what its card tells."""
-    from fabula.annotation import stats as count
-    from fabula.annotation.export import LAYOUTS, Export
-    from fabula.annotation.export import export as write_benchmark
-    from fabula.annotation.store import Store
-
     for layout in options.layouts:
         if layout not in LAYOUTS:
             raise SpecError(f"no layout is called {layout!r}; there are: {', '.join(LAYOUTS)}")
