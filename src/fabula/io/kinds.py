@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from fabula.core.errors import SpecError
 from fabula.data.regions import FORMS
 from fabula.documents.document import Document, open_document
-from fabula.io.shelf import SHELVES, Holds
+from fabula.io.format import Holds
+from fabula.io.shelf import SHELVES
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File

@@ -23,7 +23,7 @@ WORDS = (*TEXTS, "caption")
 Id = str | int
 
 
-def read_answers(lines: Iterator[tuple[str, Any]], source: Source) -> dict[Id, str]:
+def read_answers(lines: Iterator[tuple[str, object]], source: Source) -> dict[Id, str]:
     """One candidate an item."""
     found: dict[Id, str] = {}
     for at, entry in lines:
@@ -35,14 +35,14 @@ def read_answers(lines: Iterator[tuple[str, Any]], source: Source) -> dict[Id, s
     return found
 
 
-def read_line(entry: dict[str, Any], at: str, source: Source) -> tuple[Id, Any]:
+def read_line(entry: dict[str, object], at: str, source: Source) -> tuple[Id, Any]:
     key = next((k for k in IDS if k in entry), "id")
     id = source.identity(source.entry(entry, key, at=at), f"{at} {key}")
     source.unused(entry, {*IDS, *WORDS}, "answers")
     return id, source.entry(entry, next((k for k in WORDS if k in entry), "answer"), id, at)
 
 
-def read_sample(entry: dict[str, Any], at: str, source: Source) -> tuple[Id, Any]:
+def read_sample(entry: dict[str, object], at: str, source: Source) -> tuple[Id, Any]:
     known = [value[key] for value in task_values(entry) for key in IDS if isinstance(value.get(key), str | int)]
     id = source.identity(known[0] if known else entry["doc_id"], f"{at} id")
     return id, sample_text(entry, at, source)
