@@ -1,11 +1,11 @@
-"""Write src/fabula/benchmarks/index.py: what the folders of benchmarks hold, by name and by the shape of files.
+"""Write src/fabula/benchmarks/index.py: what the folders of benchmarks hold, and every format by its shape.
 
     python -m tools.benchmarks            write it
     python -m tools.benchmarks --check    say whether it is current
 
 A folder's public modules are imported, and what they offer is listed: PROTOCOL, or PROTOCOLS where a module has
-several; READER and FORMAT likewise; EVENTS and ANSWERS, the prompts of a judge. Fields of a format that have no
-default value are listed with it: how its files are known, without its module being opened.
+several; FORMAT and the SECTIONS below likewise. Fields of a format that have no default value are listed with it: how
+its files are known, without its module being opened.
 """
 
 from __future__ import annotations
@@ -22,7 +22,18 @@ from typing import Any
 import fabula.benchmarks
 from fabula.core.registry import benchmark_index, key, load_benchmark
 from fabula.io.format import Format, HeadRule
+from fabula.io.shelf import import_ours
 
+SECTIONS = (  # an attribute's plural each: what modules offer besides protocols and formats
+    "READERS",  # of a model's words about moments
+    "CHOICE_READERS",  # of the option that a model names
+    "JUDGES",  # of captions
+    "ANSWER_JUDGES",
+    "CHECKLIST_JUDGES",
+    "EVENT_JUDGES",
+    "EVENT_READERS",
+    "QUESTION_JUDGES",
+)
 FILE = Path(fabula.benchmarks.__file__).parent / "index.py"
 HEAD = '''"""What the folders of benchmarks hold. `python -m tools.benchmarks` writes this file; do not edit it."""
 # fmt: off
@@ -34,13 +45,21 @@ from typing import Any
 
 def list_modules() -> list[str]:
     """Every public module of a folder, dotted from benchmarks on."""
-    folders = [m.name for m in pkgutil.iter_modules([str(FILE.parent)]) if m.ispkg and not m.name.startswith("_")]
+    path = fabula.benchmarks.__path__
+    folders = sorted(m.name for m in pkgutil.iter_modules(path) if m.ispkg and not m.name.startswith("_"))
     return [
         f"{folder}.{m.name}"
         for folder in folders
-        for m in pkgutil.iter_modules([str(FILE.parent / folder)])
+        for m in pkgutil.iter_modules([str(Path(root) / folder) for root in path])
         if not m.name.startswith("_")
     ]
+
+
+def list_our_modules() -> list[str]:
+    """Every public module of io that may hold a format, dotted from fabula on."""
+    folder = FILE.parents[1] / "io"
+    found = ((kind, m.name) for kind in KINDS for m in pkgutil.iter_modules([str(folder / kind)]))
+    return ["io.answers", *(f"io.{kind}.{name}" for kind, name in found if not name.startswith("_"))]
 
 
 def list_things(module: ModuleType, attribute: str) -> tuple[Any, ...]:
@@ -90,7 +109,10 @@ KINDS = {
 
 def list_formats(kind: str) -> list[dict[str, Any]]:
     """A row for each format of a kind: by name, those of one module together, in its order."""
-    found = [row for row in find_things("FORMAT") if any(getattr(row[2], reader) for reader in KINDS[kind])]
+    every = [(f"benchmarks.{module}", place, format) for module, place, format in find_things("FORMAT")]
+    for module in list_our_modules():
+        every += [(module, *row) for row in enumerate(list_things(import_ours(module), "FORMAT"))]
+    found = [row for row in every if any(getattr(row[2], reader) for reader in KINDS[kind])]
     first: dict[str, str] = {}
     for module, _, format in found:
         first.setdefault(module, format.order or key(format.name))
@@ -104,10 +126,11 @@ def describe_format(format: Format, module: str, order: str) -> dict[str, Any]:
     if format.guess:
         row |= {name: list_shapes(getattr(format, name)) for name in ("known_by", "certain") if getattr(format, name)}
         if format.sniff is not None:
-            home = format.sniff.__module__.removeprefix("fabula.benchmarks.")
+            home = format.sniff.__module__.removeprefix("fabula.")
             row["sniff"] = f"{home}:{format.sniff.__name__}"
-    if format.shared is not None:
-        row["shared"] = describe_shape(format.shared)
+    for name in ("shared", "free_text"):
+        if (shape := getattr(format, name)) is not None:
+            row[name] = describe_shape(shape)
     if format.other_side:
         row["other_side"] = format.other_side
     return row
@@ -121,12 +144,6 @@ def describe_shape(shape: HeadRule) -> dict[str, Any]:
     """What a shape asks for."""
     values = ((f, getattr(shape, f.name)) for f in fields(shape))
     return {f.name: value for f, value in values if value != f.default}
-
-
-def list_prompts(attribute: str) -> list[tuple[str, str]]:
-    """(name, module) of the prompts that modules called prompts.py have under this name."""
-    found = ((name, load_benchmark(name)) for name in list_modules() if name.endswith(".prompts"))
-    return sorted((getattr(module, attribute).name, name) for name, module in found if hasattr(module, attribute))
 
 
 def write_formats() -> str:
@@ -155,7 +172,7 @@ def write_value(value: Any) -> str:
 
 
 def make_index() -> str:
-    found = {"READERS": sort_names("READER"), "EVENTS": list_prompts("EVENTS"), "ANSWERS": list_prompts("ANSWERS")}
+    found = {section: sort_names(section.removesuffix("S")) for section in SECTIONS}
     for section, rows in found.items():
         getattr(benchmark_index(), section).update(rows)  # metrics of protocols look their readers and prompts up
     found = {"PROTOCOLS": sort_names("PROTOCOL"), **found}

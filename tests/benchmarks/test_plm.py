@@ -13,9 +13,10 @@ import pytest
 import fabula
 from fabula.benchmarks.plm import answers_rdcap as plm_rdcap
 from fabula.benchmarks.plm import answers_rtloc as plm_rtloc
+from fabula.benchmarks.plm import judges as plm
 from fabula.io.answers.readers import READERS
 from fabula.llm import EndpointOptions
-from fabula.text.judges import installed, judge, plm
+from fabula.text.judges import installed, judge
 from fabula.text.judges.answers import answer_judge, read_right
 from fabula.text.judges.base import hash_prompt
 from fabula.text.judges.fake import reply

@@ -58,7 +58,7 @@ def test_helpers_offer_nothing():
     # io/moments/ has a public module without a format: it is passed over, and cannot be asked for
     files = Room("fabula.io.moments", "FORMAT", "format")
     assert "fields" in files.modules()
-    assert "didemo" in files.names()
+    assert "moment-lines" in files.names()
     assert "fields" not in files.names()
     with pytest.raises(SpecError):
         files.get("fields")

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import fabula
+from fabula.benchmarks.plm import judges as plm
 from fabula.llm import EndpointOptions
 from fabula.llm.fake import read_prompt
 from fabula.llm.session import Session
 from fabula.text import opened
-from fabula.text.judges import judge, plm
+from fabula.text.judges import judge
 from fabula.text.neural import model
 from tests.judges import answering
 

@@ -16,12 +16,11 @@ from fabula.documents import files
 from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import read_elements
-from fabula.io import captions, identity, moments, questions, regions, stories
-from fabula.io.shelf import Shelf
+from fabula.io import moments, regions, stories
+from fabula.io.shelf import SHELVES, Shelf
 from tests.io.story_toys import DOCUMENTS
 
-SHELVES = [room.SHELF for room in (stories, moments, regions, captions, identity, questions)]
-RULES = [(shelf, rule) for shelf in SHELVES for rule in shelf.rules]
+RULES = [(shelf, rule) for shelf in SHELVES.values() for rule in shelf.rules]
 
 NEW = '''
 """Subtitles as a list: [[start, end, text], …]."""
@@ -44,10 +43,10 @@ def test_a_rule_is_a_card_of_its_format(shelf: Shelf, rule) -> None:
     format = shelf.by_rule(rule)
     assert (rule.name, rule.pattern, rule.holds) == (format.name, format.pattern, format.holds)
     if shelf in (stories.SHELF, moments.SHELF, regions.SHELF):  # the others are told by where they are given
-        assert (rule.knows is not None) == format.guess
+        assert rule.guessed == format.guess
 
 
-@pytest.mark.parametrize("shelf", SHELVES, ids=lambda s: s.package)
+@pytest.mark.parametrize("shelf", SHELVES.values(), ids=SHELVES)
 def test_every_format_has_a_rule_and_they_stand_in_order(shelf: Shelf) -> None:
     assert not list(shelf.newcomers())
     assert [rule.name for rule in shelf.rules] == [format.name for format in shelf.formats()]
@@ -55,7 +54,7 @@ def test_every_format_has_a_rule_and_they_stand_in_order(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize(("shelf", "rule"), RULES, ids=[rule.name for _, rule in RULES])
 def test_an_example_is_known_by_its_rule(shelf: Shelf, rule, tmp_path: Path) -> None:
-    if rule.knows is None:
+    if not rule.guessed:
         return
     path = tmp_path / rule.pattern.partition(",")[0].replace("*", "file")
     path.write_text(f"{shelf.by_rule(rule).example}\n")

@@ -193,7 +193,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("inside", BOMBS.values(), ids=BOMBS)
 def test_a_function_that_grows_or_fails_costs_one_line(tmp_path, inside):
-    from fabula.text.judges import plm
+    from fabula.benchmarks.plm import judges as plm
 
     path = tmp_path / plm.PATH
     path.parent.mkdir(parents=True)
@@ -218,7 +218,7 @@ def test_a_function_that_grows_or_fails_costs_one_line(tmp_path, inside):
     ],
 )
 def test_a_clone_of_another_shape_costs_one_line(tmp_path, code):
-    from fabula.text.judges import plm
+    from fabula.benchmarks.plm import judges as plm
 
     path = tmp_path / plm.PATH
     path.parent.mkdir(parents=True)

@@ -240,8 +240,10 @@ def make_reply(rng: Random) -> Case:
 def read_reply(case: Case, folder: Path, said: Said) -> Any:
     """What judges and annotators make of a model's words: every reader of them."""
     from fabula.annotation import parsers
-    from fabula.metrics.questions import _events, _matches
-    from fabula.text.judges import answers, plm, reading
+    from fabula.benchmarks.plm import judges as plm
+    from fabula.metrics.questions import _matches
+    from fabula.metrics.questions.events import EVENT_READERS
+    from fabula.text.judges import answers, reading
 
     text, n = case.options["text"], case.options["n"]
     numbers = "number"
@@ -258,7 +260,7 @@ def read_reply(case: Case, folder: Path, said: Said) -> Any:
             parsers.parse_list(text, n),
             parsers.parse_replies(text, n),
             parsers.parse_marks(text, n),
-            [unless_broken(read, text) for read in _events.READ_EVENTS.values()],
+            [unless_broken(read, text) for read in (EVENT_READERS.find(name).events for name in EVENT_READERS.names())],
             [_matches.read_literal(text, numbers), _matches.read_json(text, numbers)],
         )
     ]
@@ -266,7 +268,7 @@ def read_reply(case: Case, folder: Path, said: Said) -> Any:
 
 def unless_broken(read: Any, text: str) -> Any:
     """What a published reader makes of it; one that the original ends at says so by an error of its own."""
-    from fabula.metrics.questions._events import BrokenError
+    from fabula.metrics.questions.events import BrokenError
 
     try:
         return read(text)

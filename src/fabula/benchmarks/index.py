@@ -75,12 +75,36 @@ READERS: dict[str, str] = {
     "timelens": "timelens.answers",
 }
 
-EVENTS: dict[str, str] = {
+CHOICE_READERS: dict[str, str] = {
+    "etbench": "etbench.choices",
+    "gvq": "etbench.choices",
+    "plm": "plm.choices",
+}
+
+JUDGES: dict[str, str] = {
+    "plm": "plm.judges",
+    "plm-rcap": "plm.judges",
+}
+
+ANSWER_JUDGES: dict[str, str] = {
+    "plm-sgqa": "plm.judges",
+}
+
+CHECKLIST_JUDGES: dict[str, str] = {
+    "timechat-captioner": "sodam.checklist",
+}
+
+EVENT_JUDGES: dict[str, str] = {
     "tarsier": "tarsier.prompts",
     "vlmevalkit": "vlmevalkit.prompts",
 }
 
-ANSWERS: dict[str, str] = {
+EVENT_READERS: dict[str, str] = {
+    "tarsier": "tarsier.events",
+    "vlmevalkit": "vlmevalkit.events",
+}
+
+QUESTION_JUDGES: dict[str, str] = {
     "aurora": "aurora.prompts",
     "lmms": "lmms.prompts",
     "vlmevalkit": "vlmevalkit.prompts",
@@ -90,15 +114,23 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
     "stories": (
         {
             "name": "activitynet",
-            "module": "activitynet.stories",
+            "module": "benchmarks.activitynet.stories",
             "order": "activitynet",
             "pattern": "*.json",
             "holds": "references",
             "known_by": ({"all": ("timestamps",), "at": "/*"},),
         },
         {
+            "name": "answers",
+            "module": "io.answers",
+            "order": "answers",
+            "pattern": "*.jsonl, *.json",
+            "holds": "predictions",
+            "known_by": ({"any": ("id", "uid", "video", "video_id", "vid", "image_id"), "texts": ("answer", "text", "output", "response", "prediction"), "none": ("windows",)}, {"only": True, "at": "/", "lines": True}),
+        },
+        {
             "name": "etbench-dense",
-            "module": "etbench.dense",
+            "module": "benchmarks.etbench.dense",
             "order": "etbench_dense",
             "pattern": "*.json, *.jsonl",
             "holds": "references",
@@ -108,15 +140,23 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "etbench-dense-answers",
-            "module": "etbench.dense",
+            "module": "benchmarks.etbench.dense",
             "order": "etbench_dense",
             "pattern": "*.json, *.jsonl",
             "holds": "predictions",
             "other_side": "etbench-dense",
         },
         {
+            "name": "fabula",
+            "module": "io.stories.fabula_jsonl",
+            "order": "fabula_jsonl",
+            "pattern": "*.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("id", "events")},),
+        },
+        {
             "name": "lmms-samples",
-            "module": "lmms.stories",
+            "module": "benchmarks.lmms.stories",
             "order": "lmms_samples",
             "pattern": "*.jsonl",
             "holds": "predictions",
@@ -124,7 +164,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "pdvc",
-            "module": "pdvc.stories",
+            "module": "benchmarks.pdvc.stories",
             "order": "pdvc",
             "pattern": "*.json",
             "holds": "predictions",
@@ -132,7 +172,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "plm-rdcap",
-            "module": "plm.stories",
+            "module": "benchmarks.plm.stories",
             "order": "plm_rdcap",
             "pattern": "*.jsonl, *.json",
             "holds": "references",
@@ -140,14 +180,14 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "pss",
-            "module": "pss.stories",
+            "module": "benchmarks.pss.stories",
             "order": "pss",
             "pattern": "*.json",
             "holds": "references",
         },
         {
             "name": "soccernet",
-            "module": "soccernet.stories",
+            "module": "benchmarks.soccernet.stories",
             "order": "soccernet",
             "pattern": "*.json",
             "holds": "references",
@@ -155,7 +195,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "soccernet-predictions",
-            "module": "soccernet.stories",
+            "module": "benchmarks.soccernet.stories",
             "order": "soccernet",
             "pattern": "*.json",
             "holds": "predictions",
@@ -163,7 +203,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "sodam",
-            "module": "sodam.stories",
+            "module": "benchmarks.sodam.stories",
             "order": "sodam",
             "pattern": "*.jsonl, *.json",
             "holds": "either",
@@ -171,7 +211,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "submission",
-            "module": "activitynet.submission",
+            "module": "benchmarks.activitynet.submission",
             "order": "submission",
             "pattern": "*.json",
             "holds": "predictions",
@@ -179,14 +219,14 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "tasty",
-            "module": "tasty.stories",
+            "module": "benchmarks.tasty.stories",
             "order": "tasty",
             "pattern": "*.json",
             "holds": "references",
         },
         {
             "name": "timechat",
-            "module": "timechat.stories",
+            "module": "benchmarks.timechat.stories",
             "order": "timechat",
             "pattern": "*.json",
             "holds": "either",
@@ -194,7 +234,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "vantage",
-            "module": "vantage.stories",
+            "module": "benchmarks.vantage.stories",
             "order": "vantage",
             "pattern": "*.jsonl, *.json, *.tsv, *.csv, *.xlsx",
             "holds": "either",
@@ -202,7 +242,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "vlmevalkit",
-            "module": "vlmevalkit.stories",
+            "module": "benchmarks.vlmevalkit.stories",
             "order": "vlmevalkit",
             "pattern": "*.csv, *.tsv, *.xlsx",
             "holds": "predictions",
@@ -210,7 +250,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "youcook2",
-            "module": "youcook2.stories",
+            "module": "benchmarks.youcook2.stories",
             "order": "youcook2",
             "pattern": "*.json",
             "holds": "references",
@@ -219,8 +259,17 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "moments": (
         {
+            "name": "answer-lines",
+            "module": "io.moments.answer_lines",
+            "order": "answer_lines",
+            "pattern": "*.jsonl",
+            "holds": "predictions",
+            "known_by": ({"any": ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid"), "texts": ("answer", "text", "output", "response", "prediction"), "none": ("windows", "video", "vid_name"), "lines": True},),
+            "free_text": {"any": ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid"), "texts": ("answer", "text", "output", "response", "prediction"), "none": ("windows", "video", "vid_name"), "lines": True},
+        },
+        {
             "name": "charades-sta",
-            "module": "charades.moments",
+            "module": "benchmarks.charades.moments",
             "order": "charades_sta",
             "pattern": "*.txt",
             "holds": "references",
@@ -228,7 +277,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "didemo",
-            "module": "didemo.moments",
+            "module": "benchmarks.didemo.moments",
             "order": "didemo",
             "pattern": "*.json",
             "holds": "references",
@@ -236,7 +285,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "ego4d-nlq",
-            "module": "ego4d.moments",
+            "module": "benchmarks.ego4d.moments",
             "order": "ego4d_nlq",
             "pattern": "*.json",
             "holds": "references",
@@ -244,7 +293,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "ego4d-nlq-predictions",
-            "module": "ego4d.moments",
+            "module": "benchmarks.ego4d.moments",
             "order": "ego4d_nlq",
             "pattern": "*.json",
             "holds": "predictions",
@@ -253,7 +302,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "etbench",
-            "module": "etbench.moments",
+            "module": "benchmarks.etbench.moments",
             "order": "etbench",
             "pattern": "*.json, *.jsonl",
             "holds": "either",
@@ -262,7 +311,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "keyed-answers",
-            "module": "lmms.keyed",
+            "module": "benchmarks.lmms.keyed",
             "order": "keyed_answers",
             "pattern": "*.json, *.jsonl",
             "holds": "either",
@@ -270,17 +319,25 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "certain": ({"begins": '\\s*(?:\\[\\s*)?\\{\\s*"[^"]*>>>[^"]*"\\s*:'},),
         },
         {
+            "name": "moment-lines",
+            "module": "io.moments.lines",
+            "order": "lines",
+            "pattern": "*.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("id",), "any": ("windows", "saliency")},),
+        },
+        {
             "name": "lmms-grounding",
-            "module": "lmms.moments",
+            "module": "benchmarks.lmms.moments",
             "order": "lmms_grounding",
             "pattern": "*.jsonl",
             "holds": "either",
             "known_by": ({"all": ("doc_id", "filtered_resps")},),
-            "sniff": "lmms.moments:holds_truth",
+            "sniff": "benchmarks.lmms.moments:holds_truth",
         },
         {
             "name": "omtg",
-            "module": "vlmevalkit.omtg",
+            "module": "benchmarks.vlmevalkit.omtg",
             "order": "omtg",
             "pattern": "*.json, *.jsonl",
             "holds": "either",
@@ -289,7 +346,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "plm-rtloc",
-            "module": "plm.moments",
+            "module": "benchmarks.plm.moments",
             "order": "plm_rtloc",
             "pattern": "*.jsonl",
             "holds": "references",
@@ -297,7 +354,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "plm-rtloc-samples",
-            "module": "plm.moments",
+            "module": "benchmarks.plm.moments",
             "order": "plm_rtloc",
             "pattern": "*.jsonl",
             "holds": "predictions",
@@ -305,7 +362,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "qvhighlights",
-            "module": "qvhighlights.moments",
+            "module": "benchmarks.qvhighlights.moments",
             "order": "qvhighlights",
             "pattern": "*.jsonl",
             "holds": "references",
@@ -313,7 +370,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "qvhighlights-predictions",
-            "module": "qvhighlights.predictions",
+            "module": "benchmarks.qvhighlights.predictions",
             "order": "qvhighlights_predictions",
             "pattern": "*.jsonl",
             "holds": "predictions",
@@ -321,7 +378,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "rvmr",
-            "module": "rvmr.moments",
+            "module": "benchmarks.rvmr.moments",
             "order": "rvmr",
             "pattern": "*.json",
             "holds": "references",
@@ -329,7 +386,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "rvmr-predictions",
-            "module": "rvmr.moments",
+            "module": "benchmarks.rvmr.moments",
             "order": "rvmr",
             "pattern": "*.json",
             "holds": "predictions",
@@ -338,7 +395,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "timechat-tvg",
-            "module": "timechat.moments",
+            "module": "benchmarks.timechat.moments",
             "order": "timechat_tvg",
             "pattern": "*.json",
             "holds": "either",
@@ -347,7 +404,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "timelens",
-            "module": "timelens.moments",
+            "module": "benchmarks.timelens.moments",
             "order": "timelens",
             "pattern": "*.json, *.jsonl",
             "holds": "references",
@@ -355,7 +412,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "tvr",
-            "module": "tvr.moments",
+            "module": "benchmarks.tvr.moments",
             "order": "tvr",
             "pattern": "*.jsonl",
             "holds": "references",
@@ -363,7 +420,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "tvr-lines",
-            "module": "tvr.lines",
+            "module": "benchmarks.tvr.lines",
             "order": "tvr_lines",
             "pattern": "*.jsonl",
             "holds": "predictions",
@@ -371,7 +428,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "tvr-predictions",
-            "module": "tvr.predictions",
+            "module": "benchmarks.tvr.predictions",
             "order": "tvr_predictions",
             "pattern": "*.json",
             "holds": "predictions",
@@ -380,14 +437,14 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "verified-cog",
-            "module": "verified.cog",
+            "module": "benchmarks.verified.cog",
             "order": "verified_cog",
             "pattern": "*.jsonl",
             "holds": "references",
         },
         {
             "name": "verified-fig",
-            "module": "verified.fig",
+            "module": "benchmarks.verified.fig",
             "order": "verified_fig",
             "pattern": "*.jsonl",
             "holds": "references",
@@ -395,7 +452,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "vlmevalkit-grounding",
-            "module": "vlmevalkit.moments",
+            "module": "benchmarks.vlmevalkit.moments",
             "order": "vlmevalkit_grounding",
             "pattern": "*.csv, *.tsv, *.xlsx",
             "holds": "either",
@@ -405,37 +462,54 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
     "captions": (
         {
             "name": "caption-answers",
-            "module": "lmms.caption_answers",
+            "module": "benchmarks.lmms.caption_answers",
             "order": "answers",
             "pattern": "*.jsonl",
             "holds": "predictions",
-            "sniff": "lmms.caption_answers:is_answer",
+            "known_by": ({"texts": ("answer", "text", "caption"), "none": ("cand", "total_frames")}, {"all": ("filtered_resps",), "none": ("cand", "total_frames")}),
+            "sniff": "benchmarks.lmms.caption_answers:has_no_caption",
         },
         {
             "name": "coco-results",
-            "module": "coco.captions",
+            "module": "benchmarks.coco.captions",
             "order": "coco_results",
             "pattern": "*.json",
             "holds": "predictions",
         },
         {
             "name": "coco-annotations",
-            "module": "coco.captions",
+            "module": "benchmarks.coco.captions",
             "order": "coco_results",
             "pattern": "*.json",
             "holds": "references",
         },
         {
             "name": "lmms-captions",
-            "module": "lmms.captions",
+            "module": "benchmarks.lmms.captions",
             "order": "lmms_captions",
             "pattern": "*.jsonl",
             "holds": "either",
             "known_by": ({"all": ("answer", "pred", "video"), "inside": True},),
         },
         {
+            "name": "pairs",
+            "module": "io.captions.pairs",
+            "order": "pairs",
+            "pattern": "*.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("cand",)},),
+        },
+        {
+            "name": "spice",
+            "module": "io.captions.pairs",
+            "order": "pairs",
+            "pattern": "*.json",
+            "holds": "either",
+            "known_by": ({"all": ("refs",)},),
+        },
+        {
             "name": "plm-rcap",
-            "module": "plm.captions",
+            "module": "benchmarks.plm.captions",
             "order": "plm_rcap",
             "pattern": "*.jsonl",
             "holds": "references",
@@ -445,7 +519,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
     "questions": (
         {
             "name": "aurora",
-            "module": "aurora.questions",
+            "module": "benchmarks.aurora.questions",
             "order": "aurora",
             "pattern": "*.json",
             "holds": "predictions",
@@ -454,7 +528,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "aurora-questions",
-            "module": "aurora.questions",
+            "module": "benchmarks.aurora.questions",
             "order": "aurora",
             "pattern": "*.jsonl",
             "holds": "references",
@@ -463,7 +537,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "etbench-questions",
-            "module": "etbench.questions",
+            "module": "benchmarks.etbench.questions",
             "order": "etbench_questions",
             "pattern": "*.json, *.jsonl",
             "holds": "either",
@@ -471,8 +545,17 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "shared": {"all": ("task", "source", "video"), "where": ("task", ("rar", "eca", "rvq", "gvq"))},
         },
         {
+            "name": "question-lines",
+            "module": "io.questions.lines",
+            "order": "lines",
+            "pattern": "*.jsonl, *.json",
+            "holds": "either",
+            "known_by": ({"all": ("id",), "any": ("answer", "gold", "asked", "references", "options"), "none": ("prediction",)},),
+            "certain": ({"all": ("id",), "any": ("gold", "asked", "references", "options")},),
+        },
+        {
             "name": "lmms-vdc",
-            "module": "lmms.questions",
+            "module": "benchmarks.lmms.questions",
             "order": "lmms_vdc",
             "pattern": "*.jsonl",
             "holds": "predictions",
@@ -481,7 +564,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "lmms-vdc-rows",
-            "module": "lmms.questions",
+            "module": "benchmarks.lmms.questions",
             "order": "lmms_vdc",
             "pattern": "*.jsonl, *.json",
             "holds": "references",
@@ -490,7 +573,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "plm-fgqa",
-            "module": "plm.questions",
+            "module": "benchmarks.plm.questions",
             "order": "plm_fgqa",
             "pattern": "*.jsonl, *.json",
             "holds": "references",
@@ -499,7 +582,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "plm-sgqa",
-            "module": "plm.questions",
+            "module": "benchmarks.plm.questions",
             "order": "plm_fgqa",
             "pattern": "*.jsonl, *.json",
             "holds": "references",
@@ -508,7 +591,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "plm-answers",
-            "module": "plm.questions",
+            "module": "benchmarks.plm.questions",
             "order": "plm_fgqa",
             "pattern": "*.jsonl, *.json",
             "holds": "either",
@@ -517,7 +600,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "tarsier",
-            "module": "tarsier.questions",
+            "module": "benchmarks.tarsier.questions",
             "order": "tarsier",
             "pattern": "*.jsonl",
             "holds": "either",
@@ -526,7 +609,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "vlmevalkit-dream",
-            "module": "vlmevalkit.questions",
+            "module": "benchmarks.vlmevalkit.questions",
             "order": "vlmevalkit_dream",
             "pattern": "*.tsv, *.csv, *.xlsx, *.json",
             "holds": "either",
@@ -535,7 +618,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "vlmevalkit-vdc",
-            "module": "vlmevalkit.questions",
+            "module": "benchmarks.vlmevalkit.questions",
             "order": "vlmevalkit_dream",
             "pattern": "*.tsv, *.csv, *.xlsx, *.json",
             "holds": "either",
@@ -546,7 +629,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
     "regions": (
         {
             "name": "coco",
-            "module": "coco.regions",
+            "module": "benchmarks.coco.regions",
             "order": "coco",
             "pattern": "*.json",
             "holds": "either",
@@ -554,19 +637,51 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {
             "name": "densecap",
-            "module": "densecap.regions",
+            "module": "benchmarks.densecap.regions",
             "order": "densecap",
             "pattern": "*.json",
             "holds": "predictions",
             "known_by": ({"any": ("results", "opt")},),
         },
         {
+            "name": "lines",
+            "module": "io.regions.lines",
+            "order": "lines",
+            "pattern": "*.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("boxes",)},),
+        },
+        {
             "name": "vg",
-            "module": "visual_genome.regions",
+            "module": "benchmarks.visual_genome.regions",
             "order": "vg",
             "pattern": "*.json",
             "holds": "references",
             "known_by": ({"all": ("regions",)},),
+        },
+    ),
+    "identity": (
+        {
+            "name": "captionsets",
+            "module": "io.identity.captionsets",
+            "order": "captionsets",
+            "pattern": "*.jsonl, *.json",
+            "holds": "either",
+            "known_by": ({"any": ("captions", "blanks")},),
+        },
+        {
+            "name": "fillin",
+            "module": "io.identity.fillin",
+            "order": "fillin",
+            "pattern": "*.csv",
+            "holds": "either",
+        },
+        {
+            "name": "fillin-sets",
+            "module": "io.identity.fillin",
+            "order": "fillin",
+            "pattern": "*.csv",
+            "holds": "references",
         },
     ),
 }

@@ -20,10 +20,10 @@ from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, encode_json, has_lines, write_text
+from fabula.documents.files import check_path, has_lines, write_text
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
-from fabula.io.kinds import name_shared_kind
+from fabula.io.kinds import is_free_text, name_shared_kind
 from fabula.io.moments.lines import write_queries
 
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -224,7 +224,7 @@ def story(query: Query) -> Story:
 
 
 def mend(request: CheckRequest, target: Path) -> Mended:
-    """As Fabula's own lines; answers of several lists as TVR's."""
+    """As Fabula's own lines; answers of several lists in the format that has a place for them."""
     if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
     deeds: list[Deed] = []
@@ -239,8 +239,9 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     if {which for which, _ in fixed} <= {""}:
         files.write_rankings((ranking for _, ranking in fixed), answers.numbers, target)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
-    write_text(check_path(target), as_tvr(fixed, answers.numbers, target))
-    return Mended("tvr-lines", [d.to_dict() for d in deeds], DEEDS)
+    name, write = next((f.name, f.write_lists) for f in files.formats() if f.write_lists is not None)
+    write_text(check_path(target), write(fixed, answers.numbers, Source(check_path(target))))
+    return Mended(name, [d.to_dict() for d in deeds], DEEDS)
 
 
 def mended_query(query: Query, deeds: list[Deed]) -> Query:
@@ -270,15 +271,6 @@ def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed
     )
 
 
-def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: Path) -> Iterator[str]:
-    yield encode_json({"video2idx": dict(numbers)}, target)
-    for which, r in fixed:
-        videos = np.zeros(len(r)) if r.videos is None else r.videos
-        rows = np.column_stack([videos, r.spans, *([] if r.scores is None else [r.scores])]).tolist()
-        predictions: list[list[float]] = [[int(row[0]), *row[1:]] for row in rows]
-        yield encode_json({"desc_id": r.id, "task": which, "predictions": predictions}, target)
-
-
 def knows(head: Document) -> bool:
     if (shared := name_shared_kind(head)) is not None:
         return shared == "moments"
@@ -289,7 +281,7 @@ def knows(head: Document) -> bool:
     if files.SHELF.pattern_of(head) == "*.json" and any(word in head.text for word in STORIES):
         return False
     first = head.first_object
-    if head.lines and files.is_answer_lines(head) and (isinstance(first.get("id"), str) or "uid" in first):
+    if is_free_text(head) and (isinstance(first.get("id"), str) or "uid" in first):
         return False  # an answer about a video, which text names; queries have numbers, or --task says so
     try:
         return bool(find_role(head, None))

@@ -91,7 +91,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
 
 
 def knows(head: Document) -> bool:
-    return files.SHELF.find_shared(head) is not None or files.is_questions(head)
+    return files.SHELF.find_shared(head) is not None or files.SHELF.is_certain(head)
 
 
 KIND = Kind(

@@ -12,6 +12,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import merge
 from pathlib import Path
 from types import ModuleType
@@ -178,36 +179,65 @@ def benchmark_index() -> ModuleType:
     return load_benchmark("index")
 
 
+@dataclass(frozen=True)
+class Section:
+    """Things of one kind by name: ours, and those that folders of benchmarks offer under the section's attribute.
+
+    A section is the plural of an attribute: of EVENT_READERS, a module has EVENT_READER, or several as EVENT_READERS.
+    """
+
+    name: str
+    own: tuple[Thing, ...] = ()
+
+    @property
+    def index(self) -> Mapping[str, str]:
+        listed: Mapping[str, str] = getattr(benchmark_index(), self.name)
+        return listed
+
+    def names(self) -> list[str]:
+        """Ours first."""
+        return [*(thing.name for thing in self.own), *self.index]
+
+    def find(self, name: str) -> Thing:
+        """The thing that is called so, whatever the case, or None; its module alone is imported."""
+        own = next((thing for thing in self.own if key(thing.name) == key(name)), None)
+        listed = next((n for n in self.index if key(n) == key(name)), None) if own is None else None
+        return own if listed is None else self.load(listed)
+
+    def load(self, name: str) -> Thing:
+        file = load_benchmark(self.index[name])
+        things = getattr(file, self.name, None) or (getattr(file, self.name.removesuffix("S")),)
+        return next(thing for thing in things if thing.name == name)
+
+    def get(self, name: str, noun: str) -> Thing:
+        """The same; a wrong name names its nearest neighbour."""
+        found = self.find(name)
+        if found is None:
+            raise SpecError(f"no {noun} is called {name!r:.60}; {close_to(name, self.names())}")
+        return found
+
+
 class IndexedRoom(Room):
     """The files of a package, if it has any, and what the index of benchmarks lists: {name: module}, in that order."""
 
     def __init__(self, section: str, *rest: Thing, files: str = "", **named: Thing) -> None:
         super().__init__(files, *rest, **named)
-        self.section = section
+        self.section = Section(section)
 
     @property
     def index(self) -> Mapping[str, str]:
-        listed: Mapping[str, str] = getattr(benchmark_index(), self.section)
-        return listed
+        return self.section.index
 
     def modules(self, shelf: str | None = None) -> list[str]:
         return super().modules(shelf) if self.package else []
 
-    def load_indexed(self, name: str) -> Thing:
-        file = load_benchmark(self.index[name])
-        things = getattr(file, self.plural, None) or (getattr(file, self.attribute),)
-        (found,) = (thing for thing in things if thing.name == name)
-        return found
-
     def all(self, shelf: str | None = None) -> Iterator[Thing]:
-        return merge(super().all(shelf), map(self.load_indexed, self.index), key=lambda thing: key(thing.name))
+        return merge(super().all(shelf), map(self.section.load, self.index), key=lambda thing: key(thing.name))
 
     def names(self) -> list[str]:
         own = list(merge((thing.name for thing in super().all()), self.index, key=key))
         return [*own, *(name for name in self.outside() if key(name) not in set(map(key, own)))]
 
     def find_own(self, name: str) -> Thing:
-        found = next((listed for listed in self.index if key(listed) == key(name)), None)
-        if found is not None:
-            return self.load_indexed(found)
-        return super().find_own(name) if self.package else None
+        found = self.section.find(name)
+        return super().find_own(name) if found is None and self.package else found

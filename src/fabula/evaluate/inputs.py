@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fabula.data.stories import Corpus
 from fabula.documents.document import Document
@@ -38,7 +39,7 @@ def find_task(options: ScoreOptions) -> str | None:
     return options.task
 
 
-def take_refs(refs: object, options: ScoreOptions) -> list[Readable]:
+def take_refs(refs: Any, options: ScoreOptions) -> list[Readable]:
     """One reference set, or several."""
     if isinstance(refs, str | Path | Corpus | Document):
         return [refs]
@@ -56,7 +57,7 @@ def is_lines(refs: object) -> bool:
 
 
 def take_both(
-    predictions: object, refs: object, options: ScoreOptions, name: str = "predictions"
+    predictions: Any, refs: Any, options: ScoreOptions, name: str = "predictions"
 ) -> tuple[Readable, list[Readable]]:
     """Predictions and references; captions in plain lists, or by id, are met here."""
     if not isinstance(predictions, str | Path | Corpus | Document):

@@ -25,6 +25,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,7 @@ def pack(folder: Folder, parts: tuple[str, ...], places: NDArray[np.int64], rows
     """Rows as numpy's .npz, ids as the bytes of a JSON list; the archive's comment, which comes last, is the seal."""
     ids = np.frombuffer(json.dumps(list(rows.keys)).encode(), dtype=np.uint8)
     out = io.BytesIO()
-    columns = {f"column {n}": column for n, column in rows.columns.items()}
+    columns: dict[str, Any] = {f"column {n}": column for n, column in rows.columns.items()}
     np.savez(out, places=places, ids=ids, refset=rows.refset, **columns)
     with zipfile.ZipFile(out, "a") as archive:
         archive.comment = bytes(2 * SIZE)

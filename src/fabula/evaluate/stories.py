@@ -161,7 +161,7 @@ def read_side(
     if isinstance(readable, Corpus):
         if not (reader and find_sides(readable.format.partition(":")[0])):
             return readable
-        readable, format = Path(readable.name), readable.format
+        format, readable = readable.format, Path(readable.name)
     name, _, argument = (format or "").partition(":")
     if sides := find_sides(name if format is not None else find_record_format(readable)):
         parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]

@@ -35,8 +35,7 @@ from fabula.documents.files import (
 )
 from fabula.documents.tables import read_rows
 from fabula.io.format import Format, note_losses
-from fabula.io.shelf import list_known
-from fabula.io.stories import SHELF
+from fabula.io.shelf import SHELVES, list_known
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
+SHELF = SHELVES["stories"]
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
 
 
@@ -54,12 +54,9 @@ def formats() -> list[Format]:
 
 def all_formats() -> list[Format]:
     """Every format of every task: stories first, then moments and regions, then the others, each by file name."""
-    from fabula.io import captions, identity, moments, questions, regions
-
-    shelves = (captions, identity, questions)
-    others = [pair for shelf in shelves for pair in shelf.SHELF.by_place()]
-    rest = [format for _, some in sorted(others, key=lambda pair: pair[0]) for format in some]
-    return [*formats(), *moments.formats(), *regions.formats(), *rest]
+    others = [pair for kind in ("captions", "identity", "questions") for pair in SHELVES[kind].by_place()]
+    rest = [format for _, format in sorted(others, key=lambda pair: pair[0])]
+    return [*(format for kind in ("stories", "moments", "regions") for format in SHELVES[kind].formats()), *rest]
 
 
 def find(name: str) -> tuple[Format, str | None]:
@@ -299,10 +296,8 @@ def read_spoken(file: str | File, format: str | None, reader: str) -> str | None
 
 def refuse_references(document: Document) -> None:
     """Queries or regions that are to be found, where stories are read: who gives them as predictions mixed them up."""
-    from fabula.io import moments, regions
-
-    for shelf, task in ((moments.SHELF, "moments"), (regions.SHELF, "regions")):
-        found = shelf.sniff(document)
+    for task in ("moments", "regions"):
+        found = SHELVES[task].sniff(document)
         if found is not None and found.holds == "references":
             problem = f"is of the format {found.name!r}, which holds references of {task}, not predictions"
             raise InputError(problem, file=document, hint="name it behind --refs, and the file of a system before it")

@@ -7,7 +7,7 @@ what it holds and leaves the others out. `fabula list formats` is made of these 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -121,7 +121,9 @@ class Format:
     sniff: Callable[[Document], bool] | None = None  # what must hold besides; alone where no shape says it
     certain: tuple[HeadRule, ...] = ()  # files that begin so are of its kind beyond doubt
     shared: HeadRule | None = None  # where records of several kinds have one shape: those of this kind
+    free_text: HeadRule | None = None  # lines of answers in words, which may be of other kinds as well
     other_side: str = ""  # the format of predictions (of references) of the same files, where records hold both
+    coarse: str = ""  # the format that reads the same files with their coarse captions as the texts of queries
     main_task: str = ""  # of several tasks that can read it, the one it is for
     order: str = ""  # its place in lists, where its name does not give it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
@@ -144,6 +146,8 @@ class Format:
 
     # what a reader gave, as pieces of text; what is lost goes to the notes
     write: Callable[[Any, Source], Iterable[str]] | None = None
+    # rankings of several lists, each with its list, where a corrected copy of such a file is wanted
+    write_lists: Callable[[Sequence[tuple[str, Ranking]], VideoNumbers, Source], Iterable[str]] | None = None
 
     @property
     def lines(self) -> bool:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from fabula.core.errors import SpecError
 from fabula.data.regions import FORMS
 from fabula.documents.document import Document, open_document
-from fabula.io import captions, identity, moments, questions, regions
+from fabula.io.format import Holds
+from fabula.io.shelf import SHELVES
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
 
 MOMENTS = ("moments", "highlights", "grounding")
+STORIES, QUERIES, QUESTIONS = SHELVES["stories"], SHELVES["moments"], SHELVES["questions"]
 DETECTED = re.compile(r'\s*\{\s*"(?:opt|results)"\s*:\s*(?:\[|\{[^{}]*\}\s*,\s*"results"\s*:\s*\[)')
 
 
@@ -28,11 +30,11 @@ def infer_task(predictions: str | File, refs: Sequence[str | File], format: str 
         return None
     kind = name_kind(head, format)
     truth = [document for ref in refs if not (document := open_document(ref)).holds_only_stories]
-    if kind is None and format is None and head.lines and moments.is_answer_lines(head):
+    if kind is None and format is None and is_free_text(head):
         # answers in a model's own words: of stories, or of what the references ask
-        if any(moments.SHELF.sniff(document, "references") is not None for document in truth):
+        if any(QUERIES.sniff(document, "references") is not None for document in truth):
             kind = "moments"
-        elif any(map(questions.is_questions, truth)):
+        elif any(map(QUESTIONS.is_certain, truth)):
             kind = "questions"
     if kind != "moments":
         return kind
@@ -44,6 +46,11 @@ def infer_task(predictions: str | File, refs: Sequence[str | File], format: str 
     return found
 
 
+def is_free_text(head: Document) -> bool:
+    """Lines of answers in a model's own words."""
+    return any(rule.free_text.knows(head, QUERIES.first) for rule in QUERIES.rules if rule.free_text)
+
+
 def name_kind(file: str | File, format: str | None = None) -> str | None:
     """captions, identity, questions, regions, or moments for all about queries; None: stories, or nothing known."""
     if format is not None:
@@ -52,19 +59,19 @@ def name_kind(file: str | File, format: str | None = None) -> str | None:
     if head.ending == ".xlsx":
         return None
     text = head.text.lstrip()
-    if head.is_table and questions.is_questions(head):
+    if head.is_table and QUESTIONS.is_certain(head):
         return "questions"
     if head.is_table and ("prediction" in head.header or {"video", "answer"} <= set(head.header)):
         return None  # answers of a kit; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
-    if identity.is_table(head) and text and text[0] not in "[{":
+    if head.ending not in (".json", ".jsonl") and text and text[0] not in "[{":
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
         if (shared := name_shared_kind(head)) is not None:
             return shared or None
-        if moments.SHELF.is_certain(head):
+        if QUERIES.is_certain(head):
             return "moments"
         if "bbox" in keys or "regions" in keys:
             return "regions"
@@ -72,34 +79,32 @@ def name_kind(file: str | File, format: str | None = None) -> str | None:
             return "captions"
         if {"captions", "blanks"} & keys:
             return "identity"
-        return "questions" if questions.is_questions(head) else None
-    if moments.SHELF.is_certain(head):
+        return "questions" if QUESTIONS.is_certain(head) else None
+    if QUERIES.is_certain(head):
         return "moments"
     return "regions" if DETECTED.match(text) else None
 
 
 def name_line_kind(head: Document) -> str | None:
     keys = head.first_object.keys()
-    if "cand" in keys or captions.find_both(head.first_object) is not None:
+    if SHELVES["captions"].find_both(head.first_object) is not None:
         return "captions"
     if (shared := name_shared_kind(head)) is not None:
         return shared or None
-    if questions.is_questions(head):
+    if QUESTIONS.is_certain(head):
         return "questions"
     if {"captions", "blanks"} & keys and "boxes" not in keys:
         return "identity"
     if "boxes" in keys:
         return "regions"
-    if "events" in keys or (moments.is_answer_lines(head) and not moments.SHELF.is_certain(head)):
+    if "events" in keys or (is_free_text(head) and not QUERIES.is_certain(head)):
         return None
-    return "moments" if moments.SHELF.sniff(head, "predictions") else None
+    return "moments" if QUERIES.sniff(head, "predictions") else None
 
 
 def name_shared_kind(head: Document) -> str | None:
     """The kind of records whose shape several kinds share, by the first of them; "": stories, None: no such records."""
-    from fabula.io.stories import SHELF
-
-    shelves = {"": SHELF, "questions": questions.SHELF, "moments": moments.SHELF}
+    shelves = {"": STORIES, "questions": QUESTIONS, "moments": QUERIES}
     return next((kind for kind, shelf in shelves.items() if shelf.find_shared(head)), None)
 
 
@@ -107,21 +112,13 @@ def name_format_kind(format: str) -> str | None:
     name = format.partition(":")[0]
     if name in FORMS:
         return "regions"
-    shelves = {
-        "captions": captions,
-        "identity": identity,
-        "moments": moments,
-        "questions": questions,
-        "regions": regions,
-    }
-    from fabula.io.stories import SHELF
-
-    return None if SHELF.find(name) else next((kind for kind, s in shelves.items() if s.SHELF.find(name)), None)
+    found = next((kind for kind, shelf in SHELVES.items() if shelf.find(name)), "stories")
+    return None if found == "stories" else found
 
 
-def find_asked(head: Document, role: moments.Role, format: str | None = None) -> str | None:
+def find_asked(head: Document, role: Holds, format: str | None = None) -> str | None:
     """Which task about queries a file is for; None where it does not say."""
-    found = moments.SHELF.find(format.partition(":")[0]) if format else moments.SHELF.sniff(head, role)
+    found = QUERIES.find(format.partition(":")[0]) if format else QUERIES.sniff(head, role)
     if found is None:
         return None
     keys = head.first_object.keys()

@@ -1,8 +1,8 @@
 """A shelf: the formats of one kind of data, and the ordered rules that know them by shape without importing them.
 
-A file that is put on a shelf is a format of it, by its FORMAT alone: where no rule speaks of it, it is imported and
-asked last, through its own `sniff`. After it come the formats of other packages, by entry points of `fabula.formats`.
-Formats of benchmarks stand in their folders; the index of benchmarks has a row for each, from which its rule is made.
+The index of benchmarks has a row for each format, ours and theirs, from which its rule is made. A file that is put on a
+shelf is a format of it all the same: where the index does not list it, it is imported and asked last, through its own
+`sniff`. After it come the formats of other packages, by entry points of `fabula.formats`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
-from heapq import merge
+from types import ModuleType
 from typing import Any
 
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
-from fabula.core.registry import BENCHMARKS, benchmark_index, key, load_benchmark
+from fabula.core.registry import benchmark_index, key
 from fabula.documents.document import Document
 from fabula.io.format import Format, HeadRule, Holds
 
@@ -31,77 +31,88 @@ class Rule:
     """How one format is known. `pattern` and `holds` say of which files it is asked, and are those of the format."""
 
     name: str
-    knows: Callable[[Document], bool] | None = None  # None: only when it is named, or by where it is given
-    pattern: str = "*.json"
-    holds: Holds = "either"
-    module: str = ""  # its file, where that is not called as the format is
-    order: str = ""  # its place in lists, where its file does not give it
-    certain: tuple[HeadRule, ...] = ()
-    shapes: tuple[HeadRule, ...] = ()
-    shared: HeadRule | None = None
-    other_side: str = ""
+    module: str  # of its file, dotted from fabula on
+    place: str  # in lists
+    pattern: str
+    holds: Holds
+    shapes: tuple[HeadRule, ...]
+    certain: tuple[HeadRule, ...]
+    sniff: str  # a function that is asked besides, "module:name"
+    shared: HeadRule | None
+    free_text: HeadRule | None
+    other_side: str
 
     @property
-    def file(self) -> str:
-        return self.module or key(self.name)
+    def guessed(self) -> bool:
+        """False: it is known only when it is named, or by where it is given."""
+        return bool(self.shapes or self.sniff)
 
-    @property
-    def place(self) -> str:
-        return self.order or self.file.rpartition(".")[2]
+
+def make_rule(row: Mapping[str, Any]) -> Rule:
+    """From a row of the index."""
+    shapes, certain = (tuple(HeadRule(**shape) for shape in row.get(name, ())) for name in ("known_by", "certain"))
+    return Rule(
+        name=row["name"],
+        module=row["module"],
+        place=row["order"],
+        pattern=row["pattern"],
+        holds=row["holds"],
+        shapes=shapes,
+        certain=certain,
+        sniff=row.get("sniff", ""),
+        shared=HeadRule(**row["shared"]) if "shared" in row else None,
+        free_text=HeadRule(**row["free_text"]) if "free_text" in row else None,
+        other_side=row.get("other_side", ""),
+    )
 
 
 def first_entry(head: Document) -> Mapping[str, Any]:
     return head.first_entry
 
 
-def make_rule(row: Mapping[str, Any], first: Callable[[Document], Mapping[str, Any]]) -> Rule:
-    """The rule of a format of a benchmark, from its row of the index."""
-    shapes, certain = (tuple(HeadRule(**shape) for shape in row.get(name, ())) for name in ("known_by", "certain"))
-    module, _, function = row.get("sniff", "").partition(":")
+def story_entry(head: Document) -> Mapping[str, Any]:
+    """Of a list its first element, else the document; of lines the first."""
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    return first if isinstance(first, dict) else {}
 
-    def knows(head: Document) -> bool:
-        if shapes and not any(shape.knows(head, first) for shape in shapes):
-            return False
-        return not module or bool(getattr(load_benchmark(module), function)(head))
 
-    return Rule(
-        name=row["name"],
-        knows=knows if shapes or module else None,
-        pattern=row["pattern"],
-        holds=row["holds"],
-        module=f"{BENCHMARKS}.{row['module']}",
-        order=row["order"],
-        certain=certain,
-        shapes=shapes,
-        shared=HeadRule(**row["shared"]) if "shared" in row else None,
-        other_side=row.get("other_side", ""),
-    )
+def root_keys(head: Document) -> Mapping[str, Any]:
+    return dict.fromkeys(head.root[1])
 
 
 class Shelf:
-    """A package of formats. A rule's module is a file of it, or has a dotted name where the format lives elsewhere.
+    """The formats of one kind: of the package fabula.io.KIND, and of benchmarks.
 
     `patterns` are the endings by which files of this shelf differ; whatever ends otherwise is taken for "*.json".
     """
 
     def __init__(
         self,
-        package: str,
-        rules: Sequence[Rule],
+        kind: str,
         patterns: Sequence[str] = ("*.jsonl",),
         readers: Sequence[str] = (),
         first: Callable[[Document], Mapping[str, Any]] = first_entry,
     ) -> None:
-        self.package, self.own_rules, self.patterns = package, tuple(rules), tuple(patterns)
+        self.kind, self.package, self.patterns = kind, f"fabula.io.{kind}", tuple(patterns)
         self.readers = tuple(readers)  # a format of another package that has one of these is of this shelf
         self.first = first  # what shapes are held against
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """Ours and those of benchmarks, by the names of files."""
-        rows = benchmark_index().FORMATS.get(self.package.rpartition(".")[2], ())
-        indexed = (make_rule(row, self.first) for row in rows)
-        return tuple(merge(self.own_rules, indexed, key=lambda rule: rule.place))
+        """By the names of files."""
+        return tuple(map(make_rule, benchmark_index().FORMATS[self.kind]))
+
+    def knows(self, rule: Rule, head: Document) -> bool:
+        if rule.shapes and not any(shape.knows(head, self.first) for shape in rule.shapes):
+            return False
+        module, _, function = rule.sniff.partition(":")
+        return not module or bool(getattr(import_ours(module), function)(head))
+
+    def find_both(self, entry: Mapping[str, Any]) -> Rule | None:
+        """The rule of lines that hold both sides, by their first object."""
+        able = (rule for rule in self.rules if rule.holds == "either" and "*.jsonl" in rule.pattern)
+        return next((rule for rule in able if any(shape.fits(entry) for shape in rule.shapes)), None)
 
     def is_certain(self, head: Document) -> bool:
         """Whether a benchmark's format knows the file for one of this kind beyond doubt."""
@@ -116,37 +127,34 @@ class Shelf:
         name = head.filename.removesuffix(".gz")
         return next((pattern for pattern in self.patterns if name.endswith(pattern[1:])), "*.json")
 
-    def load(self, file: str) -> tuple[Format, ...]:
-        """The formats of a file; none where it is a helper of the shelf."""
-        module = importlib.import_module(file if "." in file else f"{self.package}.{file}")
-        one: Format | None = getattr(module, "FORMAT", None)
-        several: tuple[Format, ...] = getattr(module, "FORMATS", ())
+    def load(self, module: str) -> tuple[Format, ...]:
+        """The formats of a module; none where it is a helper of the shelf."""
+        found = import_ours(module)
+        one: Format | None = getattr(found, "FORMAT", None)
+        several: tuple[Format, ...] = getattr(found, "FORMATS", ())
         return several if one is None else (one,)
 
     def by_rule(self, rule: Rule) -> Format:
-        (found,) = (f for f in self.load(rule.file) if f.name == rule.name)
+        (found,) = (f for f in self.load(rule.module) if f.name == rule.name)
         return found
 
-    def files(self) -> list[str]:
-        """Every file that may hold a format, by name."""
-        path = importlib.import_module(self.package).__path__
-        here = {m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_")}
-        places = {file: file for file in here} | {rule.file: rule.place for rule in self.rules}
-        return sorted(places, key=lambda file: places[file])
+    def new_modules(self) -> list[str]:
+        """Files of the package that the index does not list, by name."""
+        path, listed = importlib.import_module(self.package).__path__, {rule.module for rule in self.rules}
+        here = sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+        return [module for name in here if (module := f"io.{self.kind}.{name}") not in listed]
 
     def newcomers(self) -> Iterator[Format]:
-        """The formats of files that no rule speaks of."""
-        ruled = {rule.file for rule in self.rules}
-        return (format for file in self.files() if file not in ruled for format in self.load(file))
+        return (format for module in self.new_modules() for format in self.load(module))
 
     def formats(self) -> list[Format]:
         """All of them, by file name."""
-        return [format for _, some in self.by_place() for format in some]
+        return [format for _, format in self.by_place()]
 
-    def by_place(self) -> list[tuple[str, list[Format]]]:
-        """The same, by the names of files."""
-        ruled = [(rule.place, [self.by_rule(rule)]) for rule in self.rules]
-        new = [(file, list(self.load(file))) for file in self.files() if file not in {r.file for r in self.rules}]
+    def by_place(self) -> list[tuple[str, Format]]:
+        """The same, with the names of files."""
+        ruled = [(rule.place, self.by_rule(rule)) for rule in self.rules]
+        new = [(m.rpartition(".")[2], format) for m in self.new_modules() for format in self.load(m)]
         return sorted([*ruled, *new], key=lambda pair: pair[0])
 
     def find(self, name: str) -> Format | None:
@@ -182,7 +190,7 @@ class Shelf:
         """The first format that knows the file as its own; with a role, of those that hold such data."""
         pattern = self.pattern_of(head)
         for rule in self.rules:
-            if rule.knows and fits(rule, pattern, role) and rule.knows(head):
+            if rule.guessed and fits(rule, pattern, role) and self.knows(rule, head):
                 return self.by_rule(rule)
         for format in self.newcomers():
             if format.sniff and format.guess and fits(format, pattern, role) and format.sniff(head):
@@ -238,3 +246,21 @@ def list_known(some: Iterable[Format]) -> str:
     """What to say where no format knows a file: names alone, for their shapes would fill a page."""
     names = ", ".join(f.name for f in some) or "no format of such a file"
     return f"known: {names}; fabula list formats shows what each holds"
+
+
+def import_ours(module: str) -> ModuleType:
+    return importlib.import_module(f"fabula.{module}")
+
+
+TABLES = ("*.jsonl", "*.xlsx", "*.tsv", "*.csv")
+SHELVES = {
+    shelf.kind: shelf
+    for shelf in (
+        Shelf("stories", TABLES, ("read_stories",), story_entry),
+        Shelf("moments", (*TABLES, "*.txt"), ("read_queries", "read_rankings")),
+        Shelf("regions", readers=("read_pictures",), first=root_keys),
+        Shelf("captions"),
+        Shelf("identity", ("*.jsonl", "*.csv")),
+        Shelf("questions", TABLES, ("read_responses",)),
+    )
+}

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import fabula
+from fabula.benchmarks.tarsier import events as tarsier
+from fabula.benchmarks.vlmevalkit import events as vlmevalkit
 from fabula.core.errors import InputError
 from fabula.core.rows import Rows
 from fabula.data.questions import Response
@@ -16,16 +18,7 @@ from fabula.llm import EndpointOptions
 from fabula.llm.session import Usage
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
-from fabula.metrics.questions._events import (
-    BrokenError,
-    Judged,
-    fabula_events,
-    fabula_judged,
-    tarsier_events,
-    tarsier_judged,
-    vlmevalkit_events,
-    vlmevalkit_judged,
-)
+from fabula.metrics.questions.events import BrokenError, Judged, fabula_events, fabula_judged
 from tests.judges import answering
 
 
@@ -110,25 +103,25 @@ def test_over_kinds() -> None:
 def test_what_each_reads_in_an_answer() -> None:
     fine = '{"events": ["a"]}'
     assert fabula_events(f"<think>{{}}</think>Here: ```json\n{fine}\n``` Done.") == ["a"]
-    assert tarsier_events(f"Here: {fine}") is None and vlmevalkit_events(f"Here: {fine}!") == ["a"]
-    assert fabula_events('{"events": [1]}') is None and tarsier_events('{"events": [1]}') is None
-    assert vlmevalkit_events("nothing") == [] and tarsier_events("{'events': []}") == []
+    assert tarsier.read_events(f"Here: {fine}") is None and vlmevalkit.read_events(f"Here: {fine}!") == ["a"]
+    assert fabula_events('{"events": [1]}') is None and tarsier.read_events('{"events": [1]}') is None
+    assert vlmevalkit.read_events("nothing") == [] and tarsier.read_events("{'events': []}") == []
     assert (
         fabula_judged(judged("Entailment ", "neutral"))
         == Judged(2, 1)
-        == tarsier_judged(judged("Entailment ", "neutral"))
+        == tarsier.read_judged(judged("Entailment ", "neutral"))
     )
-    assert vlmevalkit_judged(judged("Entailment ", "ENTAILMENT")) == Judged(2, 1)
-    assert fabula_judged(judged("maybe")) is None and tarsier_judged(judged("maybe")) is None
-    assert vlmevalkit_judged("nothing") == Judged(0, 0)
-    assert tarsier_judged('"events": [{"relationship": "neutral"}{"relationship": "entailment"},]') == Judged(2, 1)
+    assert vlmevalkit.read_judged(judged("Entailment ", "ENTAILMENT")) == Judged(2, 1)
+    assert fabula_judged(judged("maybe")) is None and tarsier.read_judged(judged("maybe")) is None
+    assert vlmevalkit.read_judged("nothing") == Judged(0, 0)
+    assert tarsier.read_judged('"events": [{"relationship": "neutral"}{"relationship": "entailment"},]') == Judged(2, 1)
     for answer in ('{"events": ["entailment"]}', '{"events": null}', '{"events": [{"relationship": null}]}'):
         with pytest.raises(BrokenError):
-            vlmevalkit_judged(answer)
+            vlmevalkit.read_judged(answer)
     with pytest.raises(BrokenError):
-        vlmevalkit_events('["a"]')
+        vlmevalkit.read_events('["a"]')
     deep = "[" * 100_000
-    assert fabula_events(deep) is None and tarsier_events(deep) is None and vlmevalkit_events(deep) == []
+    assert fabula_events(deep) is None and tarsier.read_events(deep) is None and vlmevalkit.read_events(deep) == []
 
 
 def test_a_run_is_recorded_and_replayed(tmp_path: Path) -> None:

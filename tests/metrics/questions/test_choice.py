@@ -9,14 +9,14 @@ import fabula
 from fabula.data.questions import Response
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
-from fabula.metrics.questions._letters import RULES, find_option
+from fabula.metrics.questions.letters import CHOICE_READERS, find_option
 
 VECTORS = Path(__file__).parents[4] / "shared" / "spec" / "vectors-2026"
 ANIMALS = ("a cat", "a dog", "a red kite", "a kite")
 
 
 def judge(rule: str, answer: str, gold: str = "B", options: tuple[str, ...] = ANIMALS) -> tuple[bool, bool]:
-    verdict = RULES[rule](Response(1, answer, options=options, gold=gold))
+    verdict = CHOICE_READERS.find(rule).read(Response(1, answer, options=options, gold=gold))
     return verdict.right, verdict.read
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from fabula.core.errors import InputError, SpecError
 from fabula.metrics import metric
-from fabula.metrics.questions.prompts import OWN, examination, list_judges
+from fabula.metrics.questions.prompts import SECTIONS, examination
 from fabula.metrics.questions.prompts.base import quote
 from fabula.text.judges import installed
 from fabula.text.judges.options import JudgeOptions
 from fabula.text.judges.scorer import open_session
 from tests.golden.examiner import CUT, made_up_copies
 
-EVERY = [(m, name) for m in OWN for name in list_judges(m)]
+EVERY = [(m, name) for m, section in SECTIONS.items() for name in section.names()]
 THEIRS = [(m, name) for m, name in EVERY if name != "fabula"]
 
 
@@ -63,7 +63,7 @@ def test_what_does_more_than_build_text_is_refused(tmp_path: Path) -> None:
         exam.first.build("C", "Q")
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", SECTIONS)
 def test_ours_are_fenced_and_said_to_be_data(name: str) -> None:
     exam = examination(name, "fabula")
     for prompt in (exam.first, exam.second):

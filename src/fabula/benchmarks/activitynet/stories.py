@@ -18,7 +18,7 @@ SHAPE = '{video: {"duration": s, "timestamps": [[start, end], …], "sentences":
 KNOWN = frozenset({"duration", "timestamps", "sentences"})
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     for video, entry in source.mapping(document, "the root", hint=f"ground truth is {SHAPE}").items():
         entry = source.mapping(entry, "its entry", video, f"ground truth is {SHAPE}")
         times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video, "it is [[start, end], …]")

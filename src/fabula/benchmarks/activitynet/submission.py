@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fabula.core.notes import name_id
@@ -16,7 +16,7 @@ KNOWN = frozenset({"sentence", "timestamp"})
 HEAD = {"version": "VERSION 1.0", "external_data": {"used": False, "details": ""}}
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     for video, entries in list_results(document, source):
         events = []
         for i, entry in enumerate(entries):
@@ -27,7 +27,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
         yield Story(video, tuple(events))
 
 
-def list_results(document: Any, source: Source) -> Iterator[tuple[str, list[Any]]]:
+def list_results(document: object, source: Source) -> Iterator[tuple[str, list[Any]]]:
     """Each video and its list of events."""
     root = source.mapping(document, "the root", hint=f"a submission is {SHAPE}")
     for video, entries in source.mapping(source.entry(root, "results"), "results", None, f"it is {SHAPE}").items():
@@ -48,7 +48,7 @@ def read_event(entry: Any, i: int, video: str, source: Source) -> tuple[Segment,
     return segment, caption
 
 
-def find_header(document: Any) -> dict[str, object]:
+def find_header(document: Any) -> dict[str, Any]:
     return {k: v for k, v in document.items() if k != "results"}
 
 
@@ -67,7 +67,7 @@ def build_entry(event: Event, video: str, i: int, target: Source) -> dict[str, A
     return entry | {"timestamp": [event.segment.start, event.segment.end]}
 
 
-def build_envelope(found: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
+def build_envelope(found: Mapping[str, object], corpus: Corpus) -> dict[str, Any]:
     """The results under the header that was read; what the challenge's evaluator demands of it is filled in."""
     return HEAD | dict(corpus.external) | {"results": found}
 

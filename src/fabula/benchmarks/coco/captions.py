@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fabula.documents.fields import Source
 from fabula.io.format import Format
 
@@ -11,7 +9,7 @@ RESULTS = '[{"image_id": id, "caption": text}, …]'
 ANNOTATIONS = '{"annotations": [{"image_id": id, "caption": text}, …]}'
 
 
-def read_results(document: Any, source: Source) -> dict[str | int, str]:
+def read_results(document: object, source: Source) -> dict[str | int, str]:
     """One candidate per image."""
     found: dict[str | int, str] = {}
     for i, entry in enumerate(source.listing(document, "the root", hint=f"COCO results are {RESULTS}")):
@@ -22,7 +20,7 @@ def read_results(document: Any, source: Source) -> dict[str | int, str]:
     return found
 
 
-def read_annotations(document: Any, source: Source) -> dict[str | int, tuple[str, ...]]:
+def read_annotations(document: object, source: Source) -> dict[str | int, tuple[str, ...]]:
     """The references of every image, in file order."""
     root = source.mapping(document, "the root", hint=f"COCO annotations are {ANNOTATIONS}")
     entries = source.listing(source.entry(root, "annotations"), "annotations", hint=f"they are {ANNOTATIONS}")
@@ -33,7 +31,7 @@ def read_annotations(document: Any, source: Source) -> dict[str | int, tuple[str
     return {image: tuple(captions) for image, captions in found.items()}
 
 
-def read_entry(entry: Any, where: str, source: Source, shape: str) -> tuple[str | int, str]:
+def read_entry(entry: object, where: str, source: Source, shape: str) -> tuple[str | int, str]:
     entry = source.mapping(entry, where, hint=f"expected {shape}")
     image = source.identity(source.entry(entry, "image_id", at=where), f"{where} image_id")
     return image, source.caption(source.entry(entry, "caption", image, where), f"{where} caption", image)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class Gathered:
     captions: list[str] = field(default_factory=list)
     size: tuple[float, float] | None = None
 
-    def add(self, entry: dict[str, Any], source: Source, id: str, at: str, scored: bool) -> None:
+    def add(self, entry: dict[str, object], source: Source, id: str, at: str, scored: bool) -> None:
         self.boxes.extend(check_box(source, source.entry(entry, "bbox", id, at), f"{at} bbox", id))
         caption = source.entry(entry, "caption", id, at)
         self.captions.append(plain_caption(caption) or source.caption(caption, f"{at} caption", id))
@@ -60,7 +59,9 @@ def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
         yield found.pop(id).picture(id, scored, form)
 
 
-def gather_boxes(entries: Iterable[Any], place: str, found: dict[str, Gathered], source: Source, scored: bool) -> None:
+def gather_boxes(
+    entries: Iterable[object], place: str, found: dict[str, Gathered], source: Source, scored: bool
+) -> None:
     for i, entry in enumerate(entries):
         at = place.format(i)
         entry = source.mapping(entry, at, hint="a box is an object with image_id, bbox and caption")
@@ -68,7 +69,7 @@ def gather_boxes(entries: Iterable[Any], place: str, found: dict[str, Gathered],
         (found.get(id) or found.setdefault(id, Gathered())).add(entry, source, id, at, scored)
 
 
-def gather_sizes(entries: Iterable[Any], found: dict[str, Gathered], source: Source) -> None:
+def gather_sizes(entries: Iterable[object], found: dict[str, Gathered], source: Source) -> None:
     for i, entry in enumerate(entries):
         at = f"images[{i}]"
         entry = source.mapping(entry, at, hint="an image is an object with id, width and height")

@@ -29,7 +29,7 @@ ENTRY = '{"clip_uid", "annotation_uid", "query_idx", "predicted_times": [[start,
 HEADER = {"version": "1.0", "challenge": "ego4d_nlq_challenge"}
 
 
-def children(source: Source, entry: dict[str, Any], key: str, at: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def children(source: Source, entry: dict[str, object], key: str, at: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a list within an object, each with its place."""
     for i, child in enumerate(source.listing(source.entry(entry, key, None, at), f"{at}{key}")):
         where = f"{at}{key}[{i}]."
@@ -47,7 +47,7 @@ def read_queries(source: Source) -> Iterator[Query]:
                     yield read_query(source, query, f"{uid}/{i}", name)
 
 
-def read_query(source: Source, query: dict[str, Any], id: str, clip: str) -> Query:
+def read_query(source: Source, query: dict[str, object], id: str, clip: str) -> Query:
     start, end = (source.number(source.entry(query, k, id), k, id) for k in ("clip_start_sec", "clip_end_sec"))
     return Query(id, clip, ((start, end),), None, read_text(query, "query", id, source))
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, RECORD, Sample, of_document
 from fabula.benchmarks.etbench.told import read_told
@@ -40,7 +39,7 @@ class Told:
     events: tuple[Event, ...] | None  # of its answer; None: it has none, or cannot be read
 
 
-def read_references(document: Any, source: Source) -> Iterator[Story]:
+def read_references(document: object, source: Source) -> Iterator[Story]:
     records = read_records(document, source, audit=False)
     several = len({told.sample.source for told in records}) > 1
     for told in records:
@@ -49,7 +48,7 @@ def read_references(document: Any, source: Source) -> Iterator[Story]:
         yield Story(told.id, read_truth(told, source), find_duration(told, source))
 
 
-def read_predictions(document: Any, source: Source) -> Iterator[Story]:
+def read_predictions(document: object, source: Source) -> Iterator[Story]:
     stories = [
         Story(told.id, told.events, find_duration(told, source))
         for told in read_records(document, source, audit=True)
@@ -58,7 +57,7 @@ def read_predictions(document: Any, source: Source) -> Iterator[Story]:
     yield from fill_silent(stories, source)
 
 
-def read_records(document: Any, source: Source, audit: bool) -> list[Told]:
+def read_records(document: object, source: Source, audit: bool) -> list[Told]:
     argument, _, reader = (source.argument or "").partition("reader=")
     reader = reader or "fabula"
     if reader not in KNOWN_READERS:

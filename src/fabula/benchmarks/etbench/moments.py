@@ -37,7 +37,7 @@ def read_truth(truth: Any, sample: Sample, source: Source) -> tuple[Span, ...]:
     return read_windows(truth, "tgt", sample.id, source)
 
 
-def is_nested(truth: Any) -> bool:
+def is_nested(truth: object) -> bool:
     """True for a list of annotators, each of which has a list of windows."""
     for _ in range(2):
         truth = truth[0] if isinstance(truth, list) and truth else None

@@ -7,7 +7,6 @@ question's kind is its source, its group its video.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, read_samples
 from fabula.data.questions import Response, letter
@@ -39,7 +38,7 @@ def read_responses(source: Source) -> Iterator[Response]:
         )
 
 
-def read_option(option: Any, at: str, id: str, source: Source) -> str:
+def read_option(option: object, at: str, id: str, source: Source) -> str:
     if isinstance(option, list):
         if len(option) != 2:
             raise source.wrong(f"a list of {len(option)}", id, at, "an option is a text, or [start, end]")

@@ -11,7 +11,7 @@ one source.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fabula.core.errors import shown
 from fabula.core.notes import name_id
@@ -31,7 +31,7 @@ class Sample(NamedTuple):
     id: str  # task/source/idx; of the second with that name …#2
     at: str
     source: str
-    entry: dict[str, Any]
+    entry: dict[str, object]
 
 
 def read_samples(source: Source, tasks: Sequence[str]) -> list[Sample]:
@@ -41,7 +41,7 @@ def read_samples(source: Source, tasks: Sequence[str]) -> list[Sample]:
     return of_document(source.document.tree(), source, tasks)
 
 
-def of_document(document: Any, source: Source, tasks: Sequence[str]) -> list[Sample]:
+def of_document(document: object, source: Source, tasks: Sequence[str]) -> list[Sample]:
     """The same of a document, or of numbered lines."""
     if isinstance(document, Iterator):
         return sort_samples(document, source, tasks)
@@ -49,7 +49,7 @@ def of_document(document: Any, source: Source, tasks: Sequence[str]) -> list[Sam
     return sort_samples(((f"entry {i}", entry) for i, entry in enumerate(listed)), source, tasks)
 
 
-def sort_samples(entries: Iterable[tuple[str, Any]], source: Source, tasks: Sequence[str]) -> list[Sample]:
+def sort_samples(entries: Iterable[tuple[str, object]], source: Source, tasks: Sequence[str]) -> list[Sample]:
     task, _, of = (source.argument or "").partition("/")
     found: list[Sample] = []
     held: dict[str, int] = {}

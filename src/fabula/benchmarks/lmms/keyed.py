@@ -9,7 +9,6 @@ objects, or a list of them. Where a key comes again its last answer counts; `tim
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
@@ -26,7 +25,7 @@ KEYED = HeadRule(begins=r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
 LONGEST = 200  # characters of a truth
 
 
-def entries(source: Source) -> Iterator[tuple[str, Any]]:
+def entries(source: Source) -> Iterator[tuple[str, object]]:
     """Every key with its answer."""
     if source.document.lines:
         objects = list(source.document.entries())

@@ -18,11 +18,11 @@ TRUTHS = ("gt", "timestamp", "span", "windows", "answer")  # what tasks of groun
 KEYED = re.compile(r"(.*?)>>>(.*)>>>(.*)", flags=re.S)  # video>>>sentence>>>windows: charades_sta, timelens
 
 
-def is_sample(entry: Any) -> bool:
+def is_sample(entry: object) -> bool:
     return isinstance(entry, dict) and "doc_id" in entry and ("filtered_resps" in entry or "resps" in entry)
 
 
-def sample_text(entry: dict[str, Any], at: str, source: Source) -> str:
+def sample_text(entry: dict[str, object], at: str, source: Source) -> str:
     """What the model answered: one text, be it in lists of lists."""
     said = entry["filtered_resps"] if "filtered_resps" in entry else entry.get("resps")
     while isinstance(said, list) and len(said) == 1:
@@ -40,7 +40,7 @@ def task_values(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield entry[key]
 
 
-def sample_id(entry: dict[str, Any]) -> str:
+def sample_id(entry: dict[str, object]) -> str:
     """The video's own name where the log has it, else the number of the document."""
     for known in task_values(entry):
         for key in IDS:
@@ -49,11 +49,11 @@ def sample_id(entry: dict[str, Any]) -> str:
     return str(entry["doc_id"])
 
 
-def sample_duration(entry: dict[str, Any]) -> Any:
+def sample_duration(entry: dict[str, object]) -> Any:
     return next((k["duration"] for k in task_values(entry) if k.get("duration") is not None), None)
 
 
-def sample_truth(entry: dict[str, Any]) -> tuple[str, str | None, Windows] | None:
+def sample_truth(entry: dict[str, object]) -> tuple[str, str | None, Windows] | None:
     """(video, sentence, windows) of a sample of grounding; None where the log does not hold the truth."""
     for known in task_values(entry):
         if {"answer", "pred", "video"} <= known.keys() and not read_windows(known["answer"]):

@@ -25,7 +25,7 @@ def match(question: str, right: str, said: str, folder: Path | None = None) -> t
     return system, user
 
 
-ANSWERS = Examination(
+QUESTION_JUDGE = Examination(
     "lmms",
     Prompt(answer, ("C", "Q"), "89ca5fc49d446d83"),
     Prompt(match, ("Q", "A", "R"), "61e3fe88a59a7c3c"),

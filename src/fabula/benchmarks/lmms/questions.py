@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from fabula.benchmarks.lmms.log import sample_text, task_values
 from fabula.data.questions import Response
@@ -39,7 +38,7 @@ def read_rows(source: Source) -> Iterator[Response]:
         yield read_row(entry, at, name, source)
 
 
-def read_row(entry: dict[str, Any], at: str, id: str | int, source: Source) -> Response:
+def read_row(entry: dict[str, object], at: str, id: str | int, source: Source) -> Response:
     meant = entry.get("caption")
     asked = source.entry(entry, "qa_list", id, at)
     if isinstance(asked, str):

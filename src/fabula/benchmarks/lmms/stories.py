@@ -20,7 +20,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
     yield from files.read_stories(((at, as_answer(entry, at, source)) for at, entry in document), source)
 
 
-def as_answer(entry: Any, at: str, source: Source) -> dict[str, Any]:
+def as_answer(entry: object, at: str, source: Source) -> dict[str, Any]:
     entry = source.mapping(entry, at, hint='a sample is {"doc_id", "filtered_resps", …}')
     source.entry(entry, "doc_id", None, at)
     answer = {"id": sample_id(entry), "answer": sample_text(entry, at, source)}

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fabula.benchmarks.activitynet.submission import build_entry, build_envelope, find_header, list_results, read_event
 from fabula.core.notes import name_id
@@ -20,7 +19,7 @@ from fabula.io.format import STORIES, Format, HeadRule
 KNOWN = frozenset({"sentence", "timestamp", "proposal_score", "vid_duration"})
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     for video, entries in list_results(document, source):
         events: list[Event] = []
         duration: float | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.benchmarks.plm.rows import row_id
 from fabula.documents.fields import Source
@@ -13,7 +12,7 @@ SHAPE = '{"uid", "video", "masklet_id", "total_frames", "caption", "start_frame"
 KNOWN = frozenset({"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"})
 
 
-def read_rows(lines: Iterator[tuple[str, Any]], source: Source) -> dict[str | int, tuple[str, ...]]:
+def read_rows(lines: Iterator[tuple[str, object]], source: Source) -> dict[str | int, tuple[str, ...]]:
     """One reference a row; when it happens is what the model was told, and nothing that is scored."""
     found: dict[str | int, tuple[str, ...]] = {}
     for at, row in lines:

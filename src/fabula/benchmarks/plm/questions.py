@@ -61,7 +61,7 @@ def read_truth(row: dict[str, Any], choices: bool, said: str | None, at: str, so
     return Response(id, said, group, kind, question, options=options, gold=f"({letter(gold)})")
 
 
-def read_options(value: Any, at: str, id: object, source: Source) -> tuple[str, ...]:
+def read_options(value: object, at: str, id: object, source: Source) -> tuple[str, ...]:
     """By their numbers; a row of a table has keys for more options than it uses, with nothing in them."""
     found: dict[int, str] = {}
     for name, text in source.mapping(value, at, id, f"a row is {CHOICES}").items():
@@ -88,7 +88,7 @@ def read_answers(source: Source) -> Iterator[Response]:
         source.unused(entry, {"uid", *TEXTS}, "answers")
 
 
-def read_sample(entry: dict[str, Any], at: str, source: Source) -> Response:
+def read_sample(entry: dict[str, object], at: str, source: Source) -> Response:
     """A line of the log; where its task returned the row, with what the answer is held against."""
     row = sample_row(entry, at, source)
     id = row_id(row, at, source)

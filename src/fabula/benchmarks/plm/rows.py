@@ -17,12 +17,12 @@ from fabula.documents.fields import Source
 SHOWN = 32  # frames that a model is shown: num_video_frames of the published configuration
 
 
-def row_id(row: dict[str, Any], at: str, source: Source) -> str | int:
+def row_id(row: dict[str, object], at: str, source: Source) -> str | int:
     """The row's `uid`, text or a number. A video may have several rows."""
     return source.identity(source.entry(row, "uid", at=at), f"{at} uid")
 
 
-def read_scale(row: dict[str, Any], id: object, at: str, source: Source) -> float:
+def read_scale(row: dict[str, object], id: object, at: str, source: Source) -> float:
     """How many frames of the video stand for one that is shown."""
     total = source.number(source.entry(row, "total_frames", id, at), f"{at} total_frames", id)
     if total < 1:
@@ -30,7 +30,7 @@ def read_scale(row: dict[str, Any], id: object, at: str, source: Source) -> floa
     return total / SHOWN
 
 
-def read_frames(row: dict[str, Any], scale: float, id: object, at: str, source: Source) -> Segment:
+def read_frames(row: dict[str, object], scale: float, id: object, at: str, source: Source) -> Segment:
     """start_frame and end_frame as places among the frames that are shown."""
     start, end = (
         source.number(source.entry(row, key, id, at), f"{at} {key}", id) / scale for key in ("start_frame", "end_frame")
@@ -38,7 +38,7 @@ def read_frames(row: dict[str, Any], scale: float, id: object, at: str, source: 
     return Segment(start, end)
 
 
-def sample_row(entry: dict[str, Any], at: str, source: Source) -> dict[str, Any]:
+def sample_row(entry: dict[str, object], at: str, source: Source) -> dict[str, Any]:
     """What lmms-eval's log of a sample knows of its row: that it has a uid, at the least."""
     for known in task_values(entry):
         if "uid" in known:

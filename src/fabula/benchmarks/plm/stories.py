@@ -6,7 +6,6 @@ Times are places among the 32 frames that a model is shown (rows.py), not second
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fabula.benchmarks.plm.rows import SHOWN, read_frames, read_scale, row_id
 from fabula.data.stories import Event, Story
@@ -18,8 +17,8 @@ SHAPE = '{"uid", "total_frames", "dense_captions": [{"start_frame", "end_frame",
 KNOWN = frozenset({"uid", "video", "masklet_id", "total_frames", "dense_captions"})
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
-    entries: Iterable[tuple[str, Any]] = number_entries(document, source)
+def read_stories(document: object, source: Source) -> Iterator[Story]:
+    entries: Iterable[tuple[str, object]] = number_entries(document, source)
     for at, row in entries:
         row = source.mapping(row, at, hint=f"a row is {SHAPE}")
         id = str(row_id(row, at, source))
@@ -29,7 +28,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
         yield Story(id, tuple(read_event(e, f"dense_captions[{i}]", id, scale, source) for i, e in enumerate(listed)))
 
 
-def read_event(entry: Any, at: str, id: str, scale: float, source: Source) -> Event:
+def read_event(entry: object, at: str, id: str, scale: float, source: Source) -> Event:
     entry = source.mapping(entry, at, id, f"a row is {SHAPE}")
     words = source.entry(entry, "caption", id, at)
     caption = plain_caption(words) or source.caption(words, f"{at} caption", id)

@@ -6,7 +6,6 @@ The shape does not say whose split it is, so the format must be named; then a fi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.benchmarks.activitynet import stories as activitynet
 from fabula.data.stories import Story
@@ -16,7 +15,7 @@ from fabula.io.format import STORIES, Format
 SPLITS = {840: "yc2_my_train", 183: "yc2_my_val", 180: "yc2_my_test"}  # videos → file
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     videos = 0
     for story in activitynet.read_stories(document, source):
         videos += 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def read_plain(some: Records, source: Source) -> Iterator[Query | Queries]:
     raise refuse_marks(rows[i], int(clip_counts[i]), ids[i], source)
 
 
-def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+def read_query(source: Source, at: str, id: Id, entry: dict[str, object]) -> Query:
     if "relevant_windows" not in entry:
         hint = "a test set without its answers cannot be scored"
         raise source.wrong("no 'relevant_windows'", id, at, hint)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def read_plain(some: Records, source: Source) -> Iterator[Ranking]:
         at += R * C
 
 
-def read_ranking(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Ranking:
+def read_ranking(source: Source, at: str, id: Id, entry: dict[str, object]) -> Ranking:
     windows, saliency = entry.get("pred_relevant_windows"), entry.get("pred_saliency_scores")
     if windows is None and saliency is None:
         raise source.wrong("neither windows nor saliency", id, at, f"a line is {ENTRY}")

@@ -40,7 +40,7 @@ def gather(folder: Path, side: str) -> dict[str, Any]:
     return {str(file.parent.relative_to(folder)): load_json(file) for file in files}
 
 
-def read_stories(document: Any, source: Source, side: str) -> Iterator[Story]:
+def read_stories(document: object, source: Source, side: str) -> Iterator[Story]:
     hint = f'a game is {{"{side}": [{{"gameTime", "label", "{WORDS[side]}"}}, …]}}'
     root = source.mapping(document, "the root", hint=hint)
     if isinstance(root.get(side), list):
@@ -52,7 +52,7 @@ def read_stories(document: Any, source: Source, side: str) -> Iterator[Story]:
         yield from read_game(game, source.listing(source.entry(entry, side, game), side, game, hint), source, side)
 
 
-def read_game(game: str, entries: list[Any], source: Source, side: str) -> Iterator[Story]:
+def read_game(game: str, entries: list[object], source: Source, side: str) -> Iterator[Story]:
     halves: dict[int, list[Event]] = {1: [], 2: []}
     for i, entry in enumerate(entries):
         at = f"{side}[{i}]"

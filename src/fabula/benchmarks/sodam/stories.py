@@ -31,7 +31,7 @@ HEAD = re.compile(rf'"(?:{"|".join(CALLED)})"\s*:\s*"')
 SHAPE = 'lines are {"clip_path", "human_json_anno"}, {"clip_path", "prediction_json"} or {"clip_path", "pred"}'
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     told: dict[str, list[Event]] = {}
     for at, clip, entry in number_entries(document, source):
         field = next((f for f in TRUTH if f in entry), None)
@@ -42,7 +42,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
     yield from (Story(clip, tuple(events)) for clip, events in told.items())
 
 
-def number_entries(document: Any, source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def number_entries(document: object, source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each entry with its place and its clip."""
     if isinstance(document, dict) and "clip_path" not in document:
         yield from ((f"{clip!r:.60}", clip, {"pred": events}) for clip, events in document.items())
@@ -58,7 +58,7 @@ def number_entries(document: Any, source: Source) -> Iterator[tuple[str, str, di
         yield at, source.text(source.entry(entry, "clip_path", None, at), f"{at} clip_path"), entry
 
 
-def find_events(clip: str, entry: dict[str, Any], at: str, source: Source) -> list[Any]:
+def find_events(clip: str, entry: dict[str, object], at: str, source: Source) -> list[Any]:
     """The list of events of a prediction, mended where it is text."""
     if "pred" in entry:
         return source.listing(entry["pred"] or [], f"{at} pred", clip)
@@ -76,7 +76,7 @@ def find_events(clip: str, entry: dict[str, Any], at: str, source: Source) -> li
     return events
 
 
-def read_truth(clip: str, entries: list[Any], source: Source) -> Story:
+def read_truth(clip: str, entries: list[object], source: Source) -> Story:
     source.add_alias(clip.rpartition("/")[2], clip)
     events = []
     for i, entry in enumerate(entries):
@@ -91,7 +91,7 @@ def read_truth(clip: str, entries: list[Any], source: Source) -> Story:
     return Story(clip, tuple(events))
 
 
-def read_checklist(points: dict[str, Any], clip: str, i: int, source: Source) -> Checklist:
+def read_checklist(points: dict[str, object], clip: str, i: int, source: Source) -> Checklist:
     """Every known dimension with its points, be there none."""
     source.unused(points, set(DIMENSIONS), "key points")
     found = []
@@ -102,7 +102,7 @@ def read_checklist(points: dict[str, Any], clip: str, i: int, source: Source) ->
     return tuple(found)
 
 
-def read_prediction(clip: str, entries: list[Any], source: Source) -> Iterator[Event]:
+def read_prediction(clip: str, entries: list[object], source: Source) -> Iterator[Event]:
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict):
             source.notes.add("{n} predicted events are no objects and are left out", name_id(clip, i))
@@ -127,7 +127,7 @@ def join_texts(entry: dict[str, Any]) -> str:
     return "\n".join(lines) + "." if lines else ""
 
 
-def read_time(value: Any) -> Segment | None:
+def read_time(value: object) -> Segment | None:
     """Two ends, in whichever order; None where they cannot be read."""
     if isinstance(value, str):
         start, dash, end = value.strip().partition("-")

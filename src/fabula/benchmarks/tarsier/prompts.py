@@ -22,7 +22,7 @@ def relate(text: str, events: Sequence[str], folder: Path | None = None) -> tupl
     return "", found(text, list(events))[0]
 
 
-EVENTS = Examination(
+EVENT_JUDGE = Examination(
     "tarsier",
     Prompt(extract, ("C",), "be21bf403ff76aba"),
     Prompt(relate, ("P", ["E"]), "bf8ae5a20129a0c7"),

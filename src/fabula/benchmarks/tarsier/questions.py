@@ -8,7 +8,6 @@ and idx the first counts; lines of other benchmarks are passed over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.data.questions import Response
@@ -22,7 +21,7 @@ DREAM = "DREAM"
 TRAITS = ("n_subjects", "n_shots", "n_events")
 
 
-def list_entries(document: Document) -> Iterator[tuple[str, Any]]:
+def list_entries(document: Document) -> Iterator[tuple[str, object]]:
     """The entries of a file, or of the files of a folder by name, and their places."""
     if not (isinstance(document, FileDocument) and document.is_folder):
         yield from document.entries()
@@ -46,7 +45,7 @@ def read_responses(source: Source) -> Iterator[Response]:
             yield read_entry(entry, id, dataset, at, source)
 
 
-def read_entry(entry: dict[str, Any], id: str, dataset: str, at: str, source: Source) -> Response:
+def read_entry(entry: dict[str, object], id: str, dataset: str, at: str, source: Source) -> Response:
     said, meant = list[str](), list[str]()
     for message in source.listing(source.entry(entry, "messages", id, at), f"{at} messages", id):
         message = source.mapping(message, f"{at} messages", id)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.data.stories import Corpus, Event, Segment, Story
@@ -25,12 +24,12 @@ KNOWN = frozenset({"image_id", "segments", "pure_cap", "caption", "duration", "i
 TOKENS = re.compile(r"(?:<time_token_\d{1,6}>\s{0,3})+")
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     root = source.mapping(document, "the root", hint=f"TimeChat's files are {PREDICTED} or {ANNOTATED}")
     return read_annotations(root, source) if "annotations" in root else read_predictions(root, source)
 
 
-def read_predictions(root: dict[str, Any], source: Source) -> Iterator[Story]:
+def read_predictions(root: dict[str, object], source: Source) -> Iterator[Story]:
     for video, entries in root.items():
         events = []
         for i, entry in enumerate(source.listing(entries, "its events", video, f"predictions are {PREDICTED}")):
@@ -50,7 +49,7 @@ def read_predictions(root: dict[str, Any], source: Source) -> Iterator[Story]:
         yield Story(video, tuple(events))
 
 
-def read_annotations(root: dict[str, Any], source: Source) -> Iterator[Story]:
+def read_annotations(root: dict[str, object], source: Source) -> Iterator[Story]:
     for i, entry in enumerate(source.listing(root["annotations"], "annotations", hint=f"it is {ANNOTATED}")):
         at = f"annotations[{i}]"
         entry = source.mapping(entry, at, None, f"it is {ANNOTATED}")
@@ -62,7 +61,7 @@ def read_annotations(root: dict[str, Any], source: Source) -> Iterator[Story]:
         yield Story(video, tuple(map(Event, segments, cut_captions(entry, segments, video, source))), duration)
 
 
-def cut_captions(entry: dict[str, Any], segments: list[Segment], video: str, source: Source) -> list[str]:
+def cut_captions(entry: dict[str, object], segments: list[Segment], video: str, source: Source) -> list[str]:
     """One caption a segment, out of the string that holds them all."""
     key = "pure_cap" if "pure_cap" in entry else "caption"
     text = source.caption(source.entry(entry, key, video), key, video)

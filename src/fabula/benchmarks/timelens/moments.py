@@ -10,7 +10,6 @@ TimeLens' own loader does, which makes the keys of its answers so: `video>>>quer
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.data.moments import Id, Query, Span
 from fabula.documents.fields import Source
@@ -60,7 +59,7 @@ def read_lines(source: Source) -> Iterator[Found]:
             yield video, text, windows, duration, origin if isinstance(origin, str) else None
 
 
-def tidy(text: Any, at: str, id: Id, source: Source) -> str:
+def tidy(text: object, at: str, id: Id, source: Source) -> str:
     return " ".join(source.caption(text, at, id).split()).strip(".").strip()
 
 

@@ -5,6 +5,10 @@ For result files too large for one document: each line is read, scored and forgo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
 from fabula.benchmarks.tvr.predictions import (
     ENTRY,
     KEY,
@@ -17,8 +21,9 @@ from fabula.benchmarks.tvr.predictions import (
     read_odd,
 )
 from fabula.core.errors import shown
-from fabula.data.moments import VideoNumbers
+from fabula.data.moments import Ranking, VideoNumbers
 from fabula.documents.fields import Source
+from fabula.documents.files import encode_json
 from fabula.documents.records import Records, Shape, Tables, lift_tables, parse_lines, read_line_records
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments import Answers
@@ -61,6 +66,17 @@ def read_plain(some: Records, known: Known | None, source: Source) -> Answers:
         yield task or "VCMR", build_ranking(id, table, known, source)
 
 
+def write_lists(rankings: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: Source) -> Iterator[str]:
+    """Rankings with the list that each is of."""
+    yield encode_json({"video2idx": dict(numbers)}, target.document)
+    for task, ranking in rankings:
+        videos = np.zeros(len(ranking)) if ranking.videos is None else ranking.videos
+        scores = [] if ranking.scores is None else [ranking.scores]
+        rows = np.column_stack([videos, ranking.spans, *scores]).tolist()
+        predictions = [[int(video), *others] for video, *others in rows]
+        yield encode_json({"desc_id": ranking.id, "task": task, KEY: predictions}, target.document)
+
+
 FORMAT = Format(
     name="tvr-lines",
     about="TVR predictions, one query per line: {desc_id, predictions, task}, after a line {video2idx}",
@@ -70,5 +86,6 @@ FORMAT = Format(
     tasks=MOMENTS,
     pattern="*.jsonl",
     read_rankings=read_rankings,
+    write_lists=write_lists,
     example='{"video2idx": {"kite": 0}}\n{"desc_id": 1, "task": "VCMR", "predictions": [[0, 0, 10.5, 0.9]]}',
 )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from fabula.data.moments import Id, Queries, Query
 from fabula.documents.fields import Source
@@ -34,7 +33,7 @@ def read_queries(source: Source) -> Iterator[Query | Queries]:
     return read_plain_queries(source, KEYS, PLAIN, partial(read_query, source), QUERY)
 
 
-def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+def read_query(source: Source, at: str, id: Id, entry: dict[str, object]) -> Query:
     if "ts" not in entry or "vid_name" not in entry:
         hint = "a test set without its answers cannot be scored"
         raise source.wrong(f"no {'ts' if 'vid_name' in entry else 'vid_name'!r}", id, at, hint)

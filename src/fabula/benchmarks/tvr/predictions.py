@@ -77,7 +77,7 @@ def read_some(name: str, some: Records | Odd, known: Known | None, numbers: Vide
 
 
 def read_odd(
-    entry: Any, at: str, tables: Tables, known: Known | None, numbers: VideoNumbers, source: Source
+    entry: object, at: str, tables: Tables, known: Known | None, numbers: VideoNumbers, source: Source
 ) -> Ranking:
     """The ranking of an entry out of which plain tables have been lifted."""
     entry = check_object(entry, at, source, ENTRY)
@@ -118,7 +118,7 @@ def translate_python(
     return ours[at] if (at < len(theirs)).all() and (theirs[at] == videos).all() else None
 
 
-def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | None:
+def read_known(value: object, numbers: VideoNumbers, source: Source) -> Known | None:
     """None where the file has no `video2idx`: then its rows must name their videos."""
     if value is None:
         return None
@@ -141,7 +141,7 @@ def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | Non
     return Known(theirs, ours, numbers.strangers)
 
 
-def read_slowly(id: Id, value: Any, known: Known | None, numbers: VideoNumbers, source: Source) -> Ranking:
+def read_slowly(id: Id, value: object, known: Known | None, numbers: VideoNumbers, source: Source) -> Ranking:
     """Rows that are no plain table: videos by name, rows of different lengths, or a fault to be named."""
     rows = source.listing(value, "predictions", id, f"it is a list of {ROW}")
     named = [isinstance(row, list) and bool(row) and isinstance(row[0], str) for row in rows]

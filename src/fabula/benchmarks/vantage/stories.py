@@ -35,7 +35,7 @@ SECONDS = re.compile(rf"{NUMBER}\s*(?:seconds|second|secs|sec)", re.I)
 SHAPE = 'lines are {"id", "conversations": [{"from", "value"}]}, tables have index or video, and prediction or answer'
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     lenient = read_argument(source.argument)
     told: dict[str, Story] = {}
     for at, entry in number_entries(document, source):
@@ -59,7 +59,7 @@ def read_argument(argument: str | None) -> bool:
     return argument == "lenient"
 
 
-def number_entries(document: Any, source: Source) -> Iterator[tuple[str, Any]]:
+def number_entries(document: object, source: Source) -> Iterator[tuple[str, object]]:
     if isinstance(document, list):
         yield from ((f"entry {i}", entry) for i, entry in enumerate(document))
     elif isinstance(document, Iterator):
@@ -86,14 +86,14 @@ def read_entry(entry: dict[str, Any], at: str, source: Source) -> tuple[str, Any
     return video, text, truth
 
 
-def name_video(entry: dict[str, Any], at: str, source: Source) -> str:
+def name_video(entry: dict[str, object], at: str, source: Source) -> str:
     key = next((k for k in ("video", "id", "index") if entry.get(k) is not None), "video")
     name = show_number(source.entry(entry, key, None, at))
     numbered = NUMBERED.fullmatch(name) if key == "id" else None
     return numbered[1] if numbered else name
 
 
-def show_number(cell: Any) -> str:
+def show_number(cell: object) -> str:
     """A workbook keeps whole numbers as decimals."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
@@ -108,7 +108,7 @@ def note_empty(video: str, truth: bool, source: Source) -> None:
 # ── an answer ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find_events(text: Any, truth: bool = False) -> list[Any]:
+def find_events(text: object, truth: bool = False) -> list[Any]:
     """What an answer lists; of the truth, which is JSON, a list and nothing else."""
     if truth:
         found = text if isinstance(text, list) else load(text) if isinstance(text, str) else []
@@ -144,7 +144,7 @@ def load(text: str) -> Any:
         return None
 
 
-def make_events(entries: list[Any], video: str, truth: bool, lenient: bool, source: Source) -> Iterator[Event]:
+def make_events(entries: list[object], video: str, truth: bool, lenient: bool, source: Source) -> Iterator[Event]:
     whose = "reference" if truth else "predicted"
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict):
@@ -162,7 +162,7 @@ def make_events(entries: list[Any], video: str, truth: bool, lenient: bool, sour
         yield Event(Segment(start, end), plain_caption(caption) or source.caption(caption, f"event {i} caption", video))
 
 
-def read_time(value: Any, lenient: bool = False, second: bool = False) -> float | None:
+def read_time(value: object, lenient: bool = False, second: bool = False) -> float | None:
     """Seconds; nothing at all is 0; None where it cannot be read. `second`: of a range, its second end."""
     if value is None:
         return 0.0

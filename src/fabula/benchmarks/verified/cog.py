@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from fabula.benchmarks.verified import fig
 from fabula.data.moments import Id, Queries, Query
@@ -26,7 +25,7 @@ def read_queries(source: Source) -> Iterator[Query | Queries]:
     return read_plain_queries(source, KEYS, PLAIN, partial(read_query, source), QUERY)
 
 
-def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+def read_query(source: Source, at: str, id: Id, entry: dict[str, object]) -> Query:
     query = fig.read_query(source, at, id, entry)
     return query._replace(text=read_text(entry, "cog_desc", id, source))
 
@@ -35,6 +34,7 @@ FORMAT = replace(
     fig.FORMAT,
     name="verified-cog",
     about="VERIFIED's queries with the coarse caption as their text",
+    coarse="",
     guess=False,
     read_queries=read_queries,
     example='{"desc_id": 1, "video": "kite", "duration": 30.5, "time": [0, 10.5], "cog_desc": "a kite rises"}',

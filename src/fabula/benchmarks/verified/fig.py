@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from fabula.data.moments import Id, Queries, Query
 from fabula.documents.fields import Source
@@ -35,7 +34,7 @@ def read_queries(source: Source) -> Iterator[Query | Queries]:
     return read_plain_queries(source, KEYS, PLAIN, partial(read_query, source), QUERY)
 
 
-def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+def read_query(source: Source, at: str, id: Id, entry: dict[str, object]) -> Query:
     video = source.text(source.entry(entry, "video", id, at), "video", id)
     time = read_window(source.entry(entry, "time", id, at), "time", id, source)
     source.unused(entry, KNOWN, "queries")
@@ -46,6 +45,7 @@ FORMAT = Format(
     name="verified-fig",
     about="VERIFIED's queries: {desc_id, video, duration, time, cog_desc, fig_desc, fig_desc_score}",
     known_by=(HeadRule(all=("desc_id", "time", "video")),),
+    coarse="verified-cog",
     main_task="moments",
     holds="references",
     tasks=MOMENTS,

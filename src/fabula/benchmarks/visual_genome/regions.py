@@ -6,7 +6,6 @@ region_graphs.json has the same fields and more. A file of one image (the object
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.data.regions import Form, Picture
 from fabula.documents.fields import Source
@@ -25,7 +24,7 @@ def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
         )
 
 
-def build_image(entry: dict[str, Any], i: int, source: Source, form: Form) -> Picture:
+def build_image(entry: dict[str, object], i: int, source: Source, form: Form) -> Picture:
     key = "id" if "id" in entry and "image_id" not in entry else "image_id"
     id = str(source.identity(source.entry(entry, key, at=f"entry {i}"), f"entry {i} {key}"))
     boxes, captions = [], []

@@ -39,14 +39,14 @@ def match(question: str, right: str, said: str, folder: Path | None = None) -> t
     return read_copy(folder, read_constant, HOME, VDC, "SYSTEM_CAL_SCORE_PROMPT"), found(item)[0]
 
 
-EVENTS = Examination(
+EVENT_JUDGE = Examination(
     "vlmevalkit",
     Prompt(extract, ("C",), "57c282162e1f9417"),
     Prompt(relate, ("P", "E"), "51df7a98f4347618"),
     source=f"{HOME} {DREAM}",
     parameters={"temperature": 0, "max_tokens": 2048},
 )
-ANSWERS = Examination(
+QUESTION_JUDGE = Examination(
     "vlmevalkit",
     Prompt(answer, ("C", "Q"), "a2baa71b7f8b9a0f"),
     Prompt(match, ("Q", "A", "R"), "efebbaae939d5732"),

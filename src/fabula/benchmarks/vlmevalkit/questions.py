@@ -62,7 +62,7 @@ def read_dream(source: Source) -> Iterator[Response]:
         )
 
 
-def read_events(cell: Any, at: str, id: object, source: Source) -> tuple[str, ...] | None:
+def read_events(cell: object, at: str, id: object, source: Source) -> tuple[str, ...] | None:
     """A JSON list; what is none is as if it was not there, and the judge lists them."""
     if isinstance(cell, str):
         try:
@@ -89,7 +89,7 @@ def read_vdc(source: Source) -> Iterator[Response]:
         )
 
 
-def read_list(cell: Any, at: str, id: object, source: Source) -> list[Any]:
+def read_list(cell: object, at: str, id: object, source: Source) -> list[Any]:
     """Questions as Python text, or as a list; a row without any is told, and does not count."""
     found = cell
     if isinstance(cell, str):

@@ -37,7 +37,7 @@ def as_answer(row: Row, number: int, source: Source) -> dict[str, Any]:
     return answer if duration is None else answer | {"duration": as_number(duration)}
 
 
-def show_id(cell: Any) -> str:
+def show_id(cell: object) -> str:
     """A workbook keeps whole numbers as decimals."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 

@@ -22,7 +22,7 @@ KNOWN = frozenset({"duration", "subset", "annotations"})
 KNOWN_OF_EVENT = frozenset({"segment", "id", "sentence"})
 
 
-def read_stories(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: object, source: Source) -> Iterator[Story]:
     root = source.mapping(document, "the root", hint=f"YouCook2 is {SHAPE}")
     database = source.mapping(source.entry(root, "database"), "database", None, f"YouCook2 is {SHAPE}")
     source.unused(root, {"database"}, "the root")
@@ -48,7 +48,7 @@ def count_subsets(database: dict[str, Any], source: Source) -> dict[str, int]:
     return counts
 
 
-def read_story(video: str, entry: dict[str, Any], source: Source) -> Story:
+def read_story(video: str, entry: dict[str, object], source: Source) -> Story:
     """One video; without annotations (a test set without its answers) it is a video in which nothing is known."""
     duration = source.duration(entry["duration"], video) if "duration" in entry else None
     source.unused(entry, KNOWN, "videos")

@@ -17,7 +17,7 @@ from fabula.documents.fields import Source
 from fabula.documents.files import check_path
 from fabula.io.answers.answer import Answer, Audit, parse
 from fabula.io.answers.times import UNITS, Options
-from fabula.io.format import STORIES, Format
+from fabula.io.format import STORIES, Format, HeadRule
 from fabula.io.stories import IDS, TEXTS, is_answer
 
 SHAPE = '{"id": video, "answer": text, "duration": s}'
@@ -126,6 +126,10 @@ FORMAT = Format(
     about="free-form answers of a language model, read with an audit: {id, answer, duration}",
     holds="predictions",
     tasks=STORIES,
+    known_by=(
+        HeadRule(any=IDS, texts=TEXTS, none=("windows",)),  # {video: text} is read only when the format is named
+        HeadRule(at="/", only=True, lines=True),  # a file of no lines has no videos in any format
+    ),
     pattern="*.jsonl, *.json",
     spoken="by reader",
     read_stories=read_stories,

@@ -11,18 +11,12 @@ from fabula.data.stories import Item
 from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.io.format import Format, Holds
-from fabula.io.shelf import Rule, Shelf
+from fabula.io.shelf import SHELVES
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
 
-SHELF = Shelf(
-    __name__,
-    (
-        Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
-        Rule("spice", lambda head: is_inline(head.document), module="pairs"),
-    ),
-)
+SHELF = SHELVES["captions"]
 
 
 def read_items(predictions: str | File, refs: Sequence[str | File] = ()) -> tuple[list[Item], Notes]:
@@ -62,8 +56,8 @@ def is_items(file: str | File) -> bool:
 
 def find_both(first: Mapping[str, Any]) -> Format | None:
     """The benchmark's format of lines that hold both sides, by the first line; pairs are our own."""
-    rules = (r for r in SHELF.rules if r.holds == "either" and any(shape.fits(first) for shape in r.shapes))
-    return next(map(SHELF.by_rule, rules), None)
+    rule = SHELF.find_both(first)
+    return None if rule is None or rule.name == "pairs" else SHELF.by_rule(rule)
 
 
 def find_side(holds: Holds, lines: bool) -> Format:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.data.stories import Item
 from fabula.documents.fields import Source, is_plain
-from fabula.io.format import Format
+from fabula.io.format import Format, HeadRule
 
 SHAPE = '{"id": id, "cand": text, "refs": [text, …]}'
 SPICE = {"id": "image_id", "cand": "test", "refs": "refs"}  # what SPICE's input calls them
@@ -37,6 +37,7 @@ FORMATS = (
     Format(
         name="pairs",
         about=f"candidates with their references inline, an item a line: {SHAPE}",
+        known_by=(HeadRule(all=("cand",)),),
         holds="either",
         tasks=("captions",),
         pattern="*.jsonl",
@@ -46,6 +47,7 @@ FORMATS = (
     Format(
         name="spice",
         about='SPICE\'s input, the same as a list: [{"image_id": id, "test": text, "refs": [text, …]}, …]',
+        known_by=(HeadRule(all=("refs",)),),
         holds="either",
         tasks=("captions",),
         read_items=read_items,

@@ -13,7 +13,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, name_id
 from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.io.shelf import Rule, Shelf
+from fabula.io.shelf import SHELVES
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
@@ -24,15 +24,7 @@ def is_set(entry: Any) -> bool:
     return isinstance(entry, dict) and ("captions" in entry or "blanks" in entry)
 
 
-SHELF = Shelf(
-    __name__,
-    (
-        Rule("captionsets", lambda head: is_set(head.first_entry), "*.jsonl, *.json"),
-        Rule("fillin", pattern="*.csv"),  # whatever is not called JSON: see is_table
-        Rule("fillin-sets", pattern="*.csv", holds="references", module="fillin"),
-    ),
-    patterns=("*.jsonl", "*.csv"),
-)
+SHELF = SHELVES["identity"]
 
 
 def is_table(file: str | File) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from fabula.documents.document import Document
 from fabula.documents.fields import Source
 from fabula.documents.files import encode_json
-from fabula.io.format import Format
+from fabula.io.format import Format, HeadRule
 from fabula.io.identity import is_set
 
 SHAPE = '{"id": set, "captions": [text, …], "blanks": [[id, …], …]}'
@@ -118,6 +118,7 @@ def read_ids(value: Any, where: str, id: str, source: Source) -> tuple[tuple[str
 FORMAT = Format(
     name="captionsets",
     about=f"captions of clips that belong together, and their blanks, a set a line (or entry): {SHAPE}",
+    known_by=(HeadRule(any=("captions", "blanks")),),
     holds="either",
     tasks=("identity",),
     pattern="*.jsonl, *.json",

@@ -20,8 +20,7 @@ from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, pause_collector, write_text
 from fabula.io.format import Format
-from fabula.io.shelf import Rule, Shelf, fits, list_known
-from fabula.io.stories import TEXTS
+from fabula.io.shelf import SHELVES, fits, list_known
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
@@ -31,29 +30,7 @@ Role = Literal["references", "predictions"]
 Answers = Iterator[tuple[str, Ranking | Rankings]]
 
 
-ANSWER_IDS = ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
-
-
-def is_answer_lines(head: Document) -> bool:
-    first = head.first_object
-    said = any(isinstance(first.get(key), str) for key in TEXTS)
-    return said and any(key in first for key in ANSWER_IDS) and not {"windows", "video", "vid_name"} & set(first)
-
-
-def is_moment_lines(head: Document) -> bool:
-    first = head.first_object
-    return "id" in first and ("windows" in first or "saliency" in first)
-
-
-SHELF = Shelf(
-    __name__,
-    (
-        Rule("answer-lines", is_answer_lines, "*.jsonl", "predictions"),
-        Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
-    ),
-    patterns=("*.jsonl", "*.txt", "*.xlsx", "*.tsv", "*.csv"),
-    readers=("read_queries", "read_rankings"),
-)
+SHELF = SHELVES["moments"]
 
 
 def formats() -> list[Format]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from fabula.data.moments import Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.io.format import Format
-from fabula.io.moments import ANSWER_IDS, Answers
+from fabula.io.format import Format, HeadRule
+from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
 from fabula.io.stories import TEXTS
 
+ANSWER_IDS = ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
+LINE = HeadRule(any=ANSWER_IDS, texts=TEXTS, none=("windows", "video", "vid_name"), lines=True)
 ENTRY = '{"id": query, "answer": text}'
 
 
@@ -30,6 +32,8 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
 FORMAT = Format(
     name="answer-lines",
     about="a language model's own words, a line a query: {id, answer}; the metric's reader finds the window",
+    known_by=(LINE,),
+    free_text=LINE,
     holds="predictions",
     tasks=("grounding",),
     pattern="*.jsonl",

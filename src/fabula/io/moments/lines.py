@@ -22,7 +22,7 @@ from fabula.data.moments import Id, Queries, Query, Ranking, Relevant, VideoNumb
 from fabula.documents.fields import Source
 from fabula.documents.files import encode_json
 from fabula.documents.records import Shape, find_mark, read_line_pieces
-from fabula.io.format import MOMENTS, Format
+from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import (
     check_entry,
@@ -143,6 +143,8 @@ def write_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
 FORMAT = Format(
     name="moment-lines",
     about="Fabula's: {id, video, windows, duration, text, type, clips, marks}; {id, windows, videos, saliency}",
+    known_by=(HeadRule(all=("id",), any=("windows", "saliency")),),
+    order="lines",
     holds="either",
     tasks=MOMENTS,
     pattern="*.jsonl",

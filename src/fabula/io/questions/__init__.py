@@ -17,34 +17,15 @@ from fabula.documents.document import Document, FileDocument, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import has_lines
 from fabula.io.format import Format, Holds
-from fabula.io.shelf import Rule, Shelf, list_known
+from fabula.io.shelf import SHELVES, list_known
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
 
-TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
 Responses = dict[str, Response]  # by their ids as text
 
 
-def is_lines(head: Document) -> bool:
-    entry = head.first_entry
-    return "id" in entry and "prediction" not in entry and ("answer" in entry or any(key in entry for key in TRUTH))
-
-
-def is_questions(head: Document) -> bool:
-    """Beyond doubt: answers alone may be of anything, and so may most tables and logs."""
-    if SHELF.is_certain(head):
-        return True
-    entry = {} if head.is_table else head.first_entry
-    return "id" in entry and any(key in entry for key in TRUTH)
-
-
-SHELF = Shelf(
-    __name__,
-    (Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),),
-    patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
-    readers=("read_responses",),
-)
+SHELF = SHELVES["questions"]
 
 
 def formats() -> list[Format]:

@@ -8,12 +8,13 @@ from typing import Any
 from fabula.data.questions import Asked, Response
 from fabula.documents.fields import Source
 from fabula.documents.files import encode_json
-from fabula.io.format import Format
+from fabula.io.format import Format, HeadRule
 
 KNOWN = frozenset(
     {"id", "answer", "group", "kind", "question", "references", "asked", "events", "options", "gold", "windows"}
     | {"traits"}
 )
+TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
 SHAPE = '{"id": id, "answer": text, …}'
 
 
@@ -102,6 +103,9 @@ FORMAT = Format(
     name="question-lines",
     about='answers and what they are held against: {"id", "answer", "references" | "events" | "asked": [{"question", '
     '"answer"}] | "options", "gold"; "group", "kind"}',
+    known_by=(HeadRule(all=("id",), any=("answer", *TRUTH), none=("prediction",)),),
+    certain=(HeadRule(all=("id",), any=TRUTH),),
+    order="lines",
     holds="either",
     tasks=("questions",),
     pattern="*.jsonl, *.json",

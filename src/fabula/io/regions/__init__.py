@@ -20,7 +20,7 @@ from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.io.format import Format
-from fabula.io.shelf import Rule, Shelf, list_known
+from fabula.io.shelf import SHELVES, list_known
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
@@ -33,12 +33,7 @@ FAR = 1e100  # pixels
 SLACK = 2.0  # pixels that a box may reach out of its image before it counts
 
 
-SHELF = Shelf(
-    __name__,
-    (Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),),
-    readers=("read_pictures",),
-    first=lambda head: dict.fromkeys(head.root[1]),
-)
+SHELF = SHELVES["regions"]
 
 
 def formats() -> list[Format]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from fabula.data.regions import FORMS, Form, Picture
 from fabula.documents.fields import Source
-from fabula.io.format import Format
+from fabula.io.format import Format, HeadRule
 from fabula.io.regions.fields import build_picture, read_size
 
 
@@ -25,6 +25,7 @@ def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
 FORMAT = Format(
     name="lines",
     about="an image a line: image_id, boxes, captions, scores",
+    known_by=(HeadRule(all=("boxes",)),),
     holds="either",
     tasks=("regions",),
     forms=FORMS,

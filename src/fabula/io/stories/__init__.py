@@ -1,14 +1,13 @@
-"""Stories: events of videos, one file a format; and the rules that know them by shape, asked in this order."""
+"""Stories: events of videos, one file a format."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fabula.core.registry import key
 from fabula.documents.document import Document, open_document
-from fabula.io.shelf import Rule, Shelf
+from fabula.io.shelf import SHELVES
 
 IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
 TEXTS = ("answer", "text", "output", "response", "prediction")  # and its words
@@ -20,36 +19,7 @@ def is_answer(entry: Any) -> bool:
     )
 
 
-def is_answers(head: Document) -> bool:
-    """A line, or a list of them; {video: text} is read only when the format is named. Moments are not answers."""
-    root = head.sample
-    if head.lines and root == {}:  # a file of no lines has no videos in any format
-        return True
-    first = root[0] if isinstance(root, list) and root else root
-    return is_answer(first) and "windows" not in first
-
-
-def is_fabula(head: Document) -> bool:
-    return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
-
-
-def first_entry(head: Document) -> Mapping[str, Any]:
-    """Of a list its first element, else the document; of lines the first."""
-    root = head.sample
-    first = root[0] if isinstance(root, list) and root else root
-    return first if isinstance(first, dict) else {}
-
-
-SHELF = Shelf(
-    __name__,
-    (
-        Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
-        Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
-    ),
-    patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
-    readers=("read_stories",),
-    first=first_entry,
-)
+SHELF = SHELVES["stories"]
 
 
 def find_sides(name: str) -> dict[str, str]:

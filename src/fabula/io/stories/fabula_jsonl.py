@@ -14,7 +14,7 @@ from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.documents.columns import BOM, scan_stories
 from fabula.documents.fields import Source, plain_caption, plain_number, plain_segment
 from fabula.documents.files import LineBytes, cut_lines, encode_json, parse_json
-from fabula.io.format import STORIES, Format, note_losses
+from fabula.io.format import STORIES, Format, HeadRule, note_losses
 
 SHAPE = '{"id": video, "duration": s, "events": [{"start": s, "end": s, "caption": text, "score": x}, …]}'
 KNOWN = frozenset({"id", "duration", "events"})
@@ -90,6 +90,8 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
 FORMAT = Format(
     name="fabula",
     about="Fabula's own JSON Lines, one video per line: {id, duration, events: [{start, end, caption, score}]}",
+    known_by=(HeadRule(all=("id", "events")),),
+    order="fabula_jsonl",
     holds="either",
     tasks=STORIES,
     read_stories=read_stories,

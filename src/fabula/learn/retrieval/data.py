@@ -54,8 +54,7 @@ def read_moments(
     `granularity`: of VERIFIED's files, the coarse or the fine caption is the query's text.
     """
     if granularity == "cog" and format is None:
-        known = choose_format(open_document(path), None, "references").name
-        format = "verified-cog" if known == "verified-fig" else None
+        format = choose_format(open_document(path), None, "references").coarse or None
     queries = read_queries([path], Notes(), format)
     for id, query in queries.items():
         if query.duration is not None and any(end > query.duration for _, end in query.windows):

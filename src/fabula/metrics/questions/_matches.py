@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from fabula.core.patterns import read_python_literal
-from fabula.metrics.questions._events import UNREADABLE
+from fabula.metrics.questions.events import UNREADABLE
 from fabula.text.judges.reading import THOUGHTS, find_objects
 
 TOP = 5.0

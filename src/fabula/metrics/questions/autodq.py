@@ -23,8 +23,8 @@ from fabula.data.questions import Response
 from fabula.llm.call import Call
 from fabula.metrics.base import Row, Values
 from fabula.metrics.questions._asking import ask_each
-from fabula.metrics.questions._events import READ_EVENTS, READ_JUDGED, BrokenError, Events, Judged
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.metrics.questions.events import EVENT_READERS, BrokenError, Events, Judged
 from fabula.metrics.questions.prompts import Examination, examination
 from fabula.text.judges.attempts import speaks_to_judge
 
@@ -141,7 +141,7 @@ class Metric(QuestionMetric):
             texts = [text.replace('"', "'") for text in texts]
         ask, model = self.exam.ask_first, self.judge_session.model_of(self.judge)
         calls = [ask(model, text) for text in texts]
-        found = self.ask(open_samples, calls, [READ_EVENTS[self.read]] * len(calls))
+        found = self.ask(open_samples, calls, [EVENT_READERS.find(self.read).events] * len(calls))
         for sample, events in zip(open_samples, found, strict=True):
             setattr(sample, side, events)
 
@@ -172,7 +172,7 @@ class Metric(QuestionMetric):
 
     def reader(self, events: int) -> Callable[[str], Judged | None]:
         """Of judgements about so many events; of none, one about the whole text."""
-        read, fine = READ_JUDGED[self.read], (events,) if events else (0, 1)
+        read, fine = EVENT_READERS.find(self.read).judged, (events,) if events else (0, 1)
 
         def checked(text: str) -> Judged | None:
             judged = read(text)

@@ -17,8 +17,8 @@ from fabula.core.rows import Rows
 from fabula.data.questions import Response
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.base import Metric as Base
-from fabula.metrics.questions._letters import RULES
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.metrics.questions.letters import CHOICE_READERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,8 @@ class Metric(QuestionMetric):
     missing: Literal["wrong", "drop"] = "wrong"
 
     def units(self, responses: Sequence[Response]) -> list[Row]:
-        found = [RULES[self.read](r) for r in responses]
+        read = CHOICE_READERS.find(self.read).read
+        found = [read(r) for r in responses]
         return [{"accuracy": float(v.right), "unread": float(not v.read)} for v in found]
 
     def can_read(self, response: Response) -> bool:

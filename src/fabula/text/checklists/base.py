@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from fabula.data.stories import Checklist
 from fabula.llm.answer import Answer
@@ -69,3 +69,10 @@ def count_points(
         session.tell(sample=unread[0] if unread else "")
         todo = [k for k in todo if found[k] is None]
     return found
+
+
+class OpenJudge(NamedTuple):
+    """A judge that is known by name, and opened where it is wanted."""
+
+    name: str
+    open: Callable[[], ChecklistJudge]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.core.registry import Room
+from fabula.core.registry import IndexedRoom
 
 if TYPE_CHECKING:
     from fabula.text.judges.base import Judge
@@ -27,7 +27,7 @@ def check_judge(thing: object) -> str | None:
     return check_object(thing, Judge, "judge")
 
 
-room = Room(__name__, "JUDGE", "judge", group="fabula.judges", check=check_judge)
+room = IndexedRoom("JUDGES", "JUDGE", "judge", files=__name__, group="fabula.judges", check=check_judge)
 
 
 def judge(name: str) -> Judge:

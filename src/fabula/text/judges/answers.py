@@ -1,4 +1,4 @@
-"""Judges of answers to questions: is what was said right, given what is? Two rules: ours, and PLM-VideoBench's sgqa.
+"""Judges of answers to questions: is what was said right, given what is? Ours; others stand with their benchmark.
 
 messages(question, prediction, target) = (system, user)      read(answer) = 1 right, 0 wrong; None: no verdict in it
 """
@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from fabula.core.errors import SpecError
-from fabula.core.registry import close_to, key
-from fabula.text.judges import plm
+from fabula.core.registry import Section
 from fabula.text.judges.base import Judge
 from fabula.text.judges.fabula import mark
 from fabula.text.judges.reading import THOUGHTS, find_objects
@@ -46,35 +44,21 @@ def read_right(text: str) -> float | None:
     return None if word is None else float(word[1].lower() in ("yes", "true", "right"))
 
 
-EVERY = (
-    Judge(
-        "fabula",
-        "is the answer right, in whatever words: true or false",
-        show_answer,
-        read_right,
-        parameters={"temperature": 0, "max_tokens": 64},
-        sample=SAMPLE,
-    ),
-    Judge(
-        "plm-sgqa",
-        "PLM-VideoBench's: a JSON answer whose pred is yes; of other answers, those that say yes anywhere",
-        plm.ask_about_answer,
-        plm.read_verdict,
-        source=f"{plm.PACKAGE} {plm.PATH}",
-        parameters=plm.PARAMETERS,
-        published=plm.ANSWERS_HASH,
-        sample=SAMPLE,
-        installed=True,
-    ),
+OWN = Judge(
+    "fabula",
+    "is the answer right, in whatever words: true or false",
+    show_answer,
+    read_right,
+    parameters={"temperature": 0, "max_tokens": 64},
+    sample=SAMPLE,
 )
+JUDGES_OF_ANSWERS = Section("ANSWER_JUDGES", (OWN,))
 
 
 def answer_judge(name: str) -> Judge:
     """By name, without the model."""
-    for known in EVERY:
-        if key(known.name) == key(name):
-            return known
-    raise SpecError(f"no judge of answers is called {name!r}; {close_to(name, [known.name for known in EVERY])}")
+    found: Judge = JUDGES_OF_ANSWERS.get(name, "judge of answers")
+    return found
 
 
 def is_json(text: str) -> bool:

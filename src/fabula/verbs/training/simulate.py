@@ -12,6 +12,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
 from fabula.core.options import Options, read_keywords, with_options
 from fabula.data.stories import Corpus, Story
+from fabula.io.format import Format
 from fabula.learn.options import SimulateOptions
 from fabula.verbs.keywords import SimulateKeywords, WorldKeywords
 from fabula.verbs.training.train import find_task
@@ -28,8 +29,8 @@ def simulate(
     """Write SIMULATED frame features of the videos of these annotations; returns how many videos there are."""
     options = read_keywords("simulate", keywords, options or SimulateOptions)
     annotations = [file for path in annotations for file in list_splits(Path(path))]
-    if is_verified(annotations, options.format):
-        return simulate_moments(annotations, options, warn)
+    if (fine := find_fine(annotations, options.format)) is not None:
+        return simulate_moments(annotations, fine, options, warn)
     from fabula.learn.simulate import Recipe
     from fabula.learn.simulate import simulate as write_features
 
@@ -71,20 +72,23 @@ def list_splits(path: Path) -> list[Path]:
 SPLITS = {"train", "val", "test"}
 
 
-def is_verified(annotations: Sequence[Path], format: str | None) -> bool:
-    """True for VERIFIED's queries, whose moments have a coarse and a fine caption."""
+def find_fine(annotations: Sequence[Path], format: str | None) -> Format | None:
+    """The format of queries whose moments have a coarse and a fine caption, if the annotations are of one."""
     from fabula.documents.document import open_document
     from fabula.documents.files import check_path
     from fabula.io import moments
 
-    if format is not None:
-        return format == "verified-fig"
     path = check_path(annotations[0])
-    found = moments.SHELF.sniff(open_document(path), "references") if path.is_file() else None
-    return found is not None and found.name == "verified-fig"
+    if format is not None:
+        found = moments.SHELF.find(format)
+    else:
+        found = moments.SHELF.sniff(open_document(path), "references") if path.is_file() else None
+    return found if found is not None and found.coarse else None
 
 
-def simulate_moments(annotations: Sequence[Path], options: SimulateOptions, warn: Callable[[str], None]) -> int:
+def simulate_moments(
+    annotations: Sequence[Path], format: Format, options: SimulateOptions, warn: Callable[[str], None]
+) -> int:
     """Clips of queries' videos; the queries of all files."""
     from fabula.core.notes import Notes
     from fabula.io.moments import read_queries
@@ -94,9 +98,7 @@ def simulate_moments(annotations: Sequence[Path], options: SimulateOptions, warn
     if options.embedder != "hashing":
         raise SpecError(f"moments are simulated from hashed words; the embedder {options.embedder!r} is for stories")
     notes = Notes()
-    fine, coarse = (
-        read_queries(annotations, some, f) for f, some in (("verified-fig", notes), ("verified-cog", Notes()))
-    )
+    fine, coarse = read_queries(annotations, notes, format.name), read_queries(annotations, Notes(), format.coarse)
     for line in notes.lines():
         warn(line)
     recipe = Recipe(clip=1 / options.rate, seed=options.seed)

@@ -19,7 +19,7 @@ from typing import Any
 
 from fabula.core.errors import InputError, SpecError
 from fabula.data.stories import DIMENSIONS, Checklist
-from fabula.text.checklists.base import ChecklistJudge, Counts
+from fabula.text.checklists.base import ChecklistJudge, Counts, OpenJudge
 
 WHERE = "FABULA_TIMECHAT_CAPTIONER"
 FILE = "Eval/eval_sodam.py"
@@ -117,3 +117,6 @@ def load(text: str) -> Any:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict | list | str) else {}
+
+
+CHECKLIST_JUDGE = OpenJudge("timechat-captioner", open_judge)

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from fabula.text.judges.answers import SAMPLE
 from fabula.text.judges.base import Judge
 from fabula.text.judges.installed import read_function, take_messages
 
@@ -93,4 +94,15 @@ JUDGES = (
         published=CAPTIONS_HASH,
         installed=True,
     ),
+)
+ANSWER_JUDGE = Judge(
+    "plm-sgqa",
+    "PLM-VideoBench's: a JSON answer whose pred is yes; of other answers, those that say yes anywhere",
+    ask_about_answer,
+    read_verdict,
+    source=f"{PACKAGE} {PATH}",
+    parameters=PARAMETERS,
+    published=ANSWERS_HASH,
+    sample=SAMPLE,
+    installed=True,
 )

@@ -1,9 +1,6 @@
 """Which option an answer names, as published evaluators read it: the same words are right for one, unread for another.
 
-option   ours: a letter that cannot be a word, or the only option whose text is said
-plm      PLM-VideoBench fgqa (lmms-eval): the first word is a part of "(a)", or holds it; so "(" and "." are right
-etbench  E.T. Bench rar, eca, rvq: the first (X), else the first letter where a dot, comma, blank or bracket follows it
-gvq      E.T. Bench gvq: the same without the search for (X)
+Ours takes a letter that cannot be a word, or the only option whose text is said; the others stand with their benchmark.
 """
 
 from __future__ import annotations
@@ -12,7 +9,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fabula.data.questions import Response, letter
+from fabula.core.registry import Section
+from fabula.data.questions import Response
 
 THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
@@ -20,9 +18,6 @@ BARE = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\]]?[.:,]?")  # a letter, and nothin
 LEADING = re.compile(r"(?:[(\[]\s*([A-Za-z])\s*[)\]]|([A-Za-z])\s*[).:])(?=\W|\Z|[A-Z])")  # (B) …, B) …, B. …
 BRACKETED = re.compile(r"\(\s*([A-Za-z])\s*\)")
 NAMED = re.compile(r"\b(?:answer|option|choice)\s*(?:is|:|=)?\s*\**\s*[(\[]?([A-Z])\b[)\]]?(?![\w'])", re.IGNORECASE)
-FIRST_BRACKETED = re.compile(r"\(([A-Za-z])\)")
-BEST = re.compile(r"\s*(?:best option:)?\s*[(\[]*\s*", re.IGNORECASE)
-FOLLOWED = re.compile(r"([A-Za-z])(?:[.,)\s]|\Z)")
 
 
 class Verdict(NamedTuple):
@@ -31,6 +26,13 @@ class Verdict(NamedTuple):
     right: bool
     read: bool
     place: int | None = None  # which option was read; None where the rule does not say
+
+
+class ChoiceReader(NamedTuple):
+    """A reader of options, by the name that signatures have for it."""
+
+    name: str
+    read: Callable[[Response], Verdict]
 
 
 def judge_place(response: Response, place: int | None) -> Verdict:
@@ -73,30 +75,4 @@ def place_of(found: str) -> int:
     return ord(found.lower()) - ord("a")
 
 
-def read_plm(response: Response) -> Verdict:
-    assert response.right is not None
-    text = (response.answer or "").lower()
-    if "answer:" in text:
-        text = text.replace("answer:", "").strip()
-    word, label = text.split(" ")[0], f"({letter(response.right).lower()})"
-    return Verdict(bool(word) and (word.replace(".", "") in label or label in word), bool(word))
-
-
-def read_etbench(response: Response) -> Verdict:
-    found = FIRST_BRACKETED.search(response.answer or "")
-    return judge_place(response, place_of(found[1])) if found else read_gvq(response)
-
-
-def read_gvq(response: Response) -> Verdict:
-    text = response.answer or ""
-    begin = BEST.match(text)
-    found = FOLLOWED.match(text, begin.end() if begin else 0)
-    return judge_place(response, place_of(found[1]) if found else None)
-
-
-RULES: dict[str, Callable[[Response], Verdict]] = {
-    "option": read_option,
-    "plm": read_plm,
-    "etbench": read_etbench,
-    "gvq": read_gvq,
-}
+CHOICE_READERS = Section("CHOICE_READERS", (ChoiceReader("option", read_option),))
