@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabula.core import spec
 from fabula.core.errors import SpecError
@@ -11,6 +11,8 @@ from fabula.core.registry import close_to, key
 
 if TYPE_CHECKING:
     from fabula.metrics.base import Metric
+
+Settings = dict[str, Any]  # parameters that several metrics of a protocol have in common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fabula.benchmarks._families.densevid import detection, paragraphs, soda_mean, words
+from fabula.benchmarks.base import Settings
 from fabula.metrics.base import Metric
 
 QUIRKS = (
@@ -20,7 +19,7 @@ SHIFTED_QUIRK = "Paragraphs: after the first missing video, predictions are comp
 
 
 def metrics(missing: str, pairing: str = "video", nonascii: str = "keep") -> tuple[Metric, ...]:
-    rules: dict[str, Any] = {"segments": "swap", "missing": missing}
+    rules: Settings = {"segments": "swap", "missing": missing}
     listed = "zero" if pairing == "shifted" else missing  # a shift is by the videos that have no prediction
     return (
         soda_mean(**rules, order="file", columns="sorted", nonascii=nonascii),

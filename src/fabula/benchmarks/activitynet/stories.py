@@ -6,7 +6,6 @@ The same shape serves YouCook2 in PDVC's form, the PSS splits, Tasty and Activit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.data.stories import Corpus, Event, Story
@@ -41,7 +40,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     note_losses(corpus, target, scores=True)
     document = {}
     for video, story in corpus.items():
-        entry: dict[str, Any] = {} if story.duration is None else {"duration": story.duration}
+        entry: dict[str, object] = {} if story.duration is None else {"duration": story.duration}
         entry["timestamps"] = [[e.segment.start, e.segment.end] for e in story.events]
         silent = [i for i, e in enumerate(story.events) if e.caption is None]
         if len(silent) < len(story.events) or not story.events:

@@ -48,7 +48,7 @@ def read_event(entry: Any, i: int, video: str, source: Source) -> tuple[Segment,
     return segment, caption
 
 
-def find_header(document: Any) -> dict[str, Any]:
+def find_header(document: Any) -> dict[str, object]:
     return {k: v for k, v in document.items() if k != "results"}
 
 
@@ -58,8 +58,8 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     yield encode_json(build_envelope(found, corpus), target.document)
 
 
-def build_entry(event: Event, video: str, i: int, target: Source) -> dict[str, Any]:
-    entry: dict[str, Any] = {} if event.caption is None else {"sentence": event.caption}
+def build_entry(event: Event, video: str, i: int, target: Source) -> dict[str, object]:
+    entry: dict[str, object] = {} if event.caption is None else {"sentence": event.caption}
     if not entry:
         target.notes.add(
             "{n} events have no caption and no 'sentence': densevid_eval cannot read them", name_id(video, i)
@@ -67,7 +67,7 @@ def build_entry(event: Event, video: str, i: int, target: Source) -> dict[str, A
     return entry | {"timestamp": [event.segment.start, event.segment.end]}
 
 
-def build_envelope(found: Mapping[str, object], corpus: Corpus) -> dict[str, Any]:
+def build_envelope(found: Mapping[str, object], corpus: Corpus) -> dict[str, object]:
     """The results under the header that was read; what the challenge's evaluator demands of it is filled in."""
     return HEAD | dict(corpus.external) | {"results": found}
 

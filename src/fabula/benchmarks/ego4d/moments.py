@@ -11,7 +11,6 @@ A query's id is annotation_uid/query_idx; times are seconds within the clip, whi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.data.moments import Query, Ranking, VideoNumbers
@@ -29,7 +28,7 @@ ENTRY = '{"clip_uid", "annotation_uid", "query_idx", "predicted_times": [[start,
 HEADER = {"version": "1.0", "challenge": "ego4d_nlq_challenge"}
 
 
-def children(source: Source, entry: dict[str, object], key: str, at: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def children(source: Source, entry: dict[str, object], key: str, at: str) -> Iterator[tuple[str, dict[str, object]]]:
     """The objects of a list within an object, each with its place."""
     for i, child in enumerate(source.listing(source.entry(entry, key, None, at), f"{at}{key}")):
         where = f"{at}{key}[{i}]."

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fabula.benchmarks._families.densevid import FIRST_1000, RANDOM_QUIRK, RAW, VIDEO_QUIRK, detection, words
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.base import Metric
 from fabula.metrics.moments import allwindows, grounding, pointing, seconds
 from fabula.metrics.questions import groundedchoice, nearestchoice
 from fabula.metrics.stories import dvc
 
 TIOU = (0.1, 0.3, 0.5, 0.7)
-WORDS: dict[str, Any] = {"reader": "etbench", "missing": "drop", "over": "sources"}
+WORDS: Settings = {"reader": "etbench", "missing": "drop", "over": "sources"}
 MEANS = "The number of a task is the mean over its sources; each source is the mean over its samples."
 DOTS = "An answer with a number like '10..5' ends the published program; here it is no number."
 HYPHEN = "Only a plain hyphen or 'to' joins two numbers; clocks are read as numbers (00:10 - 00:12 is 0 to 10)."
@@ -20,12 +18,12 @@ SINGLE = "Overlaps are computed in single precision and held against τ in doubl
 NO_LENGTH = "Where answer and truth have no length its mean IoU is NaN; here the answer is a miss."
 
 
-OPTIONS: dict[str, Any] = {"text": "embed_signed:minilm", "missing": "drop", "over": "sources"}
+OPTIONS: Settings = {"text": "embed_signed:minilm", "missing": "drop", "over": "sources"}
 LIKENESS = (
     "An answer without a letter on offer is given to the option that it is most like, by all-MiniLM-L6-v2; every such "
     "answer has a choice, and may be right by chance."
 )
-SIMILAR: dict[str, Any] = {**RAW, **FIRST_1000, "refs": "merged", "garbage": "random", "nonascii": "blank"}
+SIMILAR: Settings = {**RAW, **FIRST_1000, "refs": "merged", "garbage": "random", "nonascii": "blank"}
 
 
 def protocol(

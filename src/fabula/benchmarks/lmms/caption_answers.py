@@ -6,7 +6,6 @@ Lines of lmms-eval's --log_samples are read so too, by the id that their task re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.benchmarks.lmms.captions import find_caption
 from fabula.benchmarks.lmms.log import is_sample, sample_text, task_values
@@ -35,14 +34,14 @@ def read_answers(lines: Iterator[tuple[str, object]], source: Source) -> dict[Id
     return found
 
 
-def read_line(entry: dict[str, object], at: str, source: Source) -> tuple[Id, Any]:
+def read_line(entry: dict[str, object], at: str, source: Source) -> tuple[Id, object]:
     key = next((k for k in IDS if k in entry), "id")
     id = source.identity(source.entry(entry, key, at=at), f"{at} {key}")
     source.unused(entry, {*IDS, *WORDS}, "answers")
     return id, source.entry(entry, next((k for k in WORDS if k in entry), "answer"), id, at)
 
 
-def read_sample(entry: dict[str, object], at: str, source: Source) -> tuple[Id, Any]:
+def read_sample(entry: dict[str, object], at: str, source: Source) -> tuple[Id, object]:
     known = [value[key] for value in task_values(entry) for key in IDS if isinstance(value.get(key), str | int)]
     id = source.identity(known[0] if known else entry["doc_id"], f"{at} id")
     return id, sample_text(entry, at, source)

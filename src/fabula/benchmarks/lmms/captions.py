@@ -18,7 +18,7 @@ PARTS = ("answer", "pred", "video")
 SHAPE = '{"doc_id", a metric: {"answer": text, "pred": text, "video", "timestamp"}}'
 
 
-def find_caption(entry: object) -> Mapping[str, Any] | None:
+def find_caption(entry: object) -> Mapping[str, object] | None:
     """What the task made of the sample, which is the same under every metric."""
     if not isinstance(entry, Mapping):
         return None

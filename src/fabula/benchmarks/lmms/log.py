@@ -49,7 +49,7 @@ def sample_id(entry: dict[str, object]) -> str:
     return str(entry["doc_id"])
 
 
-def sample_duration(entry: dict[str, object]) -> Any:
+def sample_duration(entry: dict[str, object]) -> object:
     return next((k["duration"] for k in task_values(entry) if k.get("duration") is not None), None)
 
 

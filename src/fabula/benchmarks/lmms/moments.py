@@ -6,7 +6,6 @@ The id of a query is its `doc_id`. A log scores against itself: fabula score x.j
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.benchmarks.lmms.log import sample_text, sample_truth
 from fabula.data.moments import Query, Ranking, VideoNumbers
@@ -20,7 +19,7 @@ from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_wor
 SHAPE = '{"doc_id", "filtered_resps", a metric: {"video>>>sentence>>>[start, end]": answer} or {"gt": [start, end]}}'
 
 
-def list_samples(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def list_samples(source: Source) -> Iterator[tuple[str, dict[str, object]]]:
     for at, entry in source.document.entries():
         yield at, check_object(entry, at, source, SHAPE)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.captions import bleu, cider, meteor, rouge_l
 from fabula.metrics.moments import grounding
 from fabula.metrics.questions import vdc
@@ -69,7 +68,7 @@ VDC_LMMS = make(
     ),
 )
 
-EACH: dict[str, Any] = {"over": "videos", "nonascii": "blank", "missing": "drop"}
+EACH: Settings = {"over": "videos", "nonascii": "blank", "missing": "drop"}
 # lmms-eval's YouCook2 (tasks/youcook2/utils.py; Zhou et al., AAAI 2018): captions of given segments, by video.
 YOUCOOK2_LMMS = make(
     name="youcook2-lmms",

@@ -20,10 +20,10 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
     yield from files.read_stories(((at, as_answer(entry, at, source)) for at, entry in document), source)
 
 
-def as_answer(entry: object, at: str, source: Source) -> dict[str, Any]:
+def as_answer(entry: object, at: str, source: Source) -> dict[str, object]:
     entry = source.mapping(entry, at, hint='a sample is {"doc_id", "filtered_resps", …}')
     source.entry(entry, "doc_id", None, at)
-    answer = {"id": sample_id(entry), "answer": sample_text(entry, at, source)}
+    answer: dict[str, object] = {"id": sample_id(entry), "answer": sample_text(entry, at, source)}
     return answer | {"duration": duration} if (duration := sample_duration(entry)) is not None else answer
 
 

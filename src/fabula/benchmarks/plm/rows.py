@@ -8,8 +8,6 @@ protocol says so (frames=truncated).
 
 from __future__ import annotations
 
-from typing import Any
-
 from fabula.benchmarks.lmms.log import task_values
 from fabula.data.stories import Segment
 from fabula.documents.fields import Source
@@ -38,7 +36,7 @@ def read_frames(row: dict[str, object], scale: float, id: object, at: str, sourc
     return Segment(start, end)
 
 
-def sample_row(entry: dict[str, object], at: str, source: Source) -> dict[str, Any]:
+def sample_row(entry: dict[str, object], at: str, source: Source) -> dict[str, object]:
     """What lmms-eval's log of a sample knows of its row: that it has a uid, at the least."""
     for known in task_values(entry):
         if "uid" in known:

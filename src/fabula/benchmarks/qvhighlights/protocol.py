@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.moments import hl, mr
 
-KEPT: dict[str, Any] = {"missing": "error", "repeated": "last"}
+KEPT: Settings = {"missing": "error", "repeated": "last"}
 # QVHighlights' evaluator (Lei et al., NeurIPS 2021) in Moment-DETR's repository: windows by length, highlights.
 QVHIGHLIGHTS = Protocol(
     name="qvhighlights",
@@ -35,7 +33,7 @@ QVHIGHLIGHTS = Protocol(
     ),
 )
 
-WINDOWS: dict[str, Any] = {"lengths": False, "longest": 1500}
+WINDOWS: Settings = {"lengths": False, "longest": 1500}
 # Lighthouse's evaluator (Nishimura et al., EMNLP 2024): QVHighlights' without lengths, for windows up to 1,500 s.
 LIGHTHOUSE = Protocol(
     name="lighthouse",

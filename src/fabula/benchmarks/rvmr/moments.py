@@ -9,7 +9,6 @@ A query's own video is that of its first answer of the highest grade.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ KNOWN = frozenset({"video_name", "timestamp", "relevance", "similarity"})
 TASKS = ("moments",)
 
 
-def read_entries(source: Source) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def read_entries(source: Source) -> Iterator[tuple[str, list[dict[str, object]]]]:
     root = source.mapping(source.document.tree(), "the root", hint=f"it is {{query: [{ENTRY}, …]}}")
     for id, listed in root.items():
         entries = source.listing(listed, "its answers", id, f"they are [{ENTRY}, …]")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fabula.benchmarks._families.densevid import FIRST_1000, RANDOM_QUIRK, RAW, detection, words
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.stories import soda_c
 
-ALL: dict[str, Any] = {**FIRST_1000, "tiou": (0.0,), "cmp": ">", "order": "start"}
-SODA: dict[str, Any] = {**RAW, "order": "start", "refs": "best", "nonascii": "blank"}
+ALL: Settings = {**FIRST_1000, "tiou": (0.0,), "cmp": ">", "order": "start"}
+SODA: Settings = {**RAW, "order": "start", "refs": "best", "nonascii": "blank"}
 
 PROTOCOL = Protocol(
     name="soccernet",

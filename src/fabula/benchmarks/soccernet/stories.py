@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.data.stories import Event, Segment, Story
@@ -34,7 +33,7 @@ TIME = re.compile(r"(\d)\D.*?(\d+):(\d+)\s*")  # half - minutes:seconds
 HINT = 'a time is "half - minutes:seconds", as "1 - 10:31"'
 
 
-def gather(folder: Path, side: str) -> dict[str, Any]:
+def gather(folder: Path, side: str) -> dict[str, object]:
     """Every game below a folder, by its place there."""
     files = sorted(folder.rglob(FILES[side]))
     return {str(file.parent.relative_to(folder)): load_json(file) for file in files}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.stories import soda_a, soda_b, soda_c, soda_d
 
 make = partial(
@@ -18,8 +17,8 @@ make = partial(
 )
 
 
-story: dict[str, Any] = {"refs": "merged", "missing": "drop", "order": "start", "segments": "raw", "eps": 1e-8}
-words: dict[str, Any] = {"text": "meteor", "roles": "gold-as-hypothesis", "tok": "ptb", "nonascii": "blank"}
+story: Settings = {"refs": "merged", "missing": "drop", "order": "start", "segments": "raw", "eps": 1e-8}
+words: Settings = {"text": "meteor", "roles": "gold-as-hypothesis", "tok": "ptb", "nonascii": "blank"}
 METRICS = (
     soda_a.Metric(**story, **words, backtrack="marked"),
     soda_b.Metric(**story, **words, backtrack="marked"),

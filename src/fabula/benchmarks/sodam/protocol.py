@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.stories import mergedprf, prf, soda_m
 
-story: dict[str, Any] = {"refs": "single", "missing": "zero", "order": "file", "segments": "swap", "eps": 1e-8}
-merging: dict[str, Any] = {"backtrack": "marked", "merge": "all"}
+story: Settings = {"refs": "single", "missing": "zero", "order": "file", "segments": "swap", "eps": 1e-8}
+merging: Settings = {"backtrack": "marked", "merge": "all"}
 LEVELS = (0.3, 0.5, 0.7, 0.9)
 
 PROTOCOL = Protocol(

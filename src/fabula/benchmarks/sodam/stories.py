@@ -42,7 +42,7 @@ def read_stories(document: object, source: Source) -> Iterator[Story]:
     yield from (Story(clip, tuple(events)) for clip, events in told.items())
 
 
-def number_entries(document: object, source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def number_entries(document: object, source: Source) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Each entry with its place and its clip."""
     if isinstance(document, dict) and "clip_path" not in document:
         yield from ((f"{clip!r:.60}", clip, {"pred": events}) for clip, events in document.items())
@@ -58,7 +58,7 @@ def number_entries(document: object, source: Source) -> Iterator[tuple[str, str,
         yield at, source.text(source.entry(entry, "clip_path", None, at), f"{at} clip_path"), entry
 
 
-def find_events(clip: str, entry: dict[str, object], at: str, source: Source) -> list[Any]:
+def find_events(clip: str, entry: dict[str, object], at: str, source: Source) -> list[object]:
     """The list of events of a prediction, mended where it is text."""
     if "pred" in entry:
         return source.listing(entry["pred"] or [], f"{at} pred", clip)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ FRAME = Shape((), others=True)  # entries passed over
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     """Every ranking of the document, list by list."""
     known, begun = find_known(source, numbers), False
-    root: dict[str, Any] = {}
+    root: dict[str, object] = {}
     for name, value in lookahead(read_members(source.document, LISTS, PLAIN)):
         root[name] = None
         if isinstance(value, Records | Odd):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.metrics.moments import svmr, vcmr, vr
 
-kept: dict[str, Any] = {"missing": "error", "repeated": "last", "unlisted": "wrong"}
-moments: dict[str, Any] = {"cast": "float32", **kept}
+kept: Settings = {"missing": "error", "repeated": "last", "unlisted": "wrong"}
+moments: Settings = {"cast": "float32", **kept}
 # TVR's evaluator (Lei et al., ECCV 2020): VCMR, SVMR and VR with R@{1, 5, 10, 100} at IoU .5 and .7.
 TVR = Protocol(
     name="tvr",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fabula.benchmarks.base import Protocol
+from fabula.benchmarks.base import Protocol, Settings
 from fabula.benchmarks.soda.protocol import BATCH_QUIRK
 from fabula.metrics.stories import soda_c, soda_parts
 
-story: dict[str, Any] = {"refs": "single", "missing": "empty", "order": "predictions", "segments": "raw"}
-words: dict[str, Any] = {"text": "bertscore:roberta-large", "tok": "none"}
+story: Settings = {"refs": "single", "missing": "empty", "order": "predictions", "segments": "raw"}
+words: Settings = {"text": "bertscore:roberta-large", "tok": "none"}
 
 PROTOCOL = Protocol(
     name="vantage-dvc",

@@ -108,7 +108,7 @@ def note_empty(video: str, truth: bool, source: Source) -> None:
 # ── an answer ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find_events(text: object, truth: bool = False) -> list[Any]:
+def find_events(text: object, truth: bool = False) -> list[object]:
     """What an answer lists; of the truth, which is JSON, a list and nothing else."""
     if truth:
         found = text if isinstance(text, list) else load(text) if isinstance(text, str) else []

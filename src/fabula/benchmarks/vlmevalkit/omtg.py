@@ -7,7 +7,6 @@ a truth without a window is a query that should be answered by none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.benchmarks.vlmevalkit import answers_omtg
 from fabula.core.notes import name_id
@@ -23,7 +22,7 @@ LIST = HeadRule(begins=r"\s*\[\s*\{" + "".join(rf'(?=[^{{}}]*"{name}"\s*:)' for 
 ENTRY = '{"index", "video", "question", "answer": text, "prediction": text}'
 
 
-def entries(source: Source) -> Iterator[tuple[Id, dict[str, Any]]]:
+def entries(source: Source) -> Iterator[tuple[Id, dict[str, object]]]:
     if source.document.lines:
         objects = source.document.entries()
     else:

@@ -89,7 +89,7 @@ def read_vdc(source: Source) -> Iterator[Response]:
         )
 
 
-def read_list(cell: object, at: str, id: object, source: Source) -> list[Any]:
+def read_list(cell: object, at: str, id: object, source: Source) -> list[object]:
     """Questions as Python text, or as a list; a row without any is told, and does not count."""
     found = cell
     if isinstance(cell, str):

@@ -23,7 +23,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
     yield from files.read_stories(rows, replace(source, argument=None))
 
 
-def as_answer(row: Row, number: int, source: Source) -> dict[str, Any]:
+def as_answer(row: Row, number: int, source: Source) -> dict[str, object]:
     at = f"row {number}"
     column = source.argument or next((c for c in ROW_IDS if c in row), "video")
     id = source.entry(row, column, None, at)
@@ -32,7 +32,7 @@ def as_answer(row: Row, number: int, source: Source) -> dict[str, Any]:
     said = source.entry(row, "prediction", id, at)
     if said is not None and FAILED in str(said):
         source.notes.add("{n} answers never came: the kit wrote down that it failed", name_id(id))
-    answer = {"id": show_id(id), "answer": "" if said is None else str(said)}
+    answer: dict[str, object] = {"id": show_id(id), "answer": "" if said is None else str(said)}
     duration = row.get("duration")
     return answer if duration is None else answer | {"duration": as_number(duration)}
 
@@ -42,7 +42,7 @@ def show_id(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def as_number(cell: Any) -> Any:
+def as_number(cell: Any) -> object:
     """A cell of text as the number it spells; what spells none is left for the reader to refuse."""
     try:
         return float(cell)

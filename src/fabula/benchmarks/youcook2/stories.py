@@ -79,7 +79,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     note_losses(corpus, target, scores=True)
     database = {}
     for video, story in corpus.items():
-        entry: dict[str, Any] = {} if story.duration is None else {"duration": story.duration}
+        entry: dict[str, object] = {} if story.duration is None else {"duration": story.duration}
         entry |= {} if target.argument is None else {"subset": target.argument}
         entry["annotations"] = [
             {"segment": [e.segment.start, e.segment.end], "id": i}
