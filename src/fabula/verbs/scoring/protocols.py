@@ -55,9 +55,9 @@ def protocols(
     if not options.names_judge:
         return overview(predictions, several, names, task, progress=progress, options=options)
     with session_of(options):  # asked once for all protocols
-        seen = overview(predictions, several, names, task, progress=progress, options=options)
-    check_judged((m for column in seen.columns for m in column.metrics.values()), options)
-    return seen
+        found = overview(predictions, several, names, task, progress=progress, options=options)
+    check_judged((m for column in found.columns for m in column.metrics.values()), options)
+    return found
 
 
 def agreed_task(names: Sequence[str] | None) -> str | None:

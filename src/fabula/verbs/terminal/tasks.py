@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
@@ -53,7 +52,7 @@ def task_group(
     return group
 
 
-def help_of(task: Task, verb: str) -> dict[str, Any]:
+def help_of(task: Task, verb: str) -> dict[str, str]:
     """What --help says: the task in one line, its presets, its examples."""
     lines = [task.about]
     if verb == "train" and task.presets:

@@ -95,7 +95,7 @@ def simulate_moments(annotations: Sequence[Path], options: SimulateOptions, warn
         raise SpecError(f"moments are simulated from hashed words; the embedder {options.embedder!r} is for stories")
     notes = Notes()
     fine, coarse = (
-        read_queries(annotations, some, f) for f, some in (("verified-fig", notes), ("verified-cog", Notes()))
+        read_queries(annotations, items, f) for f, items in (("verified-fig", notes), ("verified-cog", Notes()))
     )
     for line in notes.lines():
         warn(line)

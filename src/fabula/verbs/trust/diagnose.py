@@ -61,8 +61,9 @@ def diagnose(
     task = explained.task if explained.task != "stories" else None
     predictions, several = take_both(predictions, refs, replace(options, task=task))
     if explained.task == "stories" and not holds_queries(predictions, options.format):
-        own: dict[str, Any] = {"ci": how, "options": options, "progress": progress}
-        return errors(predictions, several, metric=explained.metric, limits=limits, **own)
+        return errors(
+            predictions, several, metric=explained.metric, limits=limits, ci=how, options=options, progress=progress
+        )
     if explained.metric or options.spice:
         raise SpecError("for moments the score is R@k at an IoU: say --k and --iou")
     files = [ref for ref in several if not isinstance(ref, Corpus)]

@@ -79,12 +79,12 @@ def lint(
     path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix
     options.check_fix(path)
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
-    held = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
-    asked = CheckRequest(path, held, options.format, options.refs_format)
-    kind: Kind = kind_of(asked, options.task)
-    report, format_read = kind.look(asked)
+    stored = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
+    wanted = CheckRequest(path, stored, options.format, options.refs_format)
+    kind: Kind = kind_of(wanted, options.task)
+    report, format_read = kind.look(wanted)
     if not fix:
         return Linted(path, format_read, report)
-    found = Linted(path, format_read, report, fix, kind.mend(asked, fix))
+    found = Linted(path, format_read, report, fix, kind.mend(wanted, fix))
     dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
     return found

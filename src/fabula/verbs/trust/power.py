@@ -119,15 +119,15 @@ def power(
         raise SpecError("one system has no difference; say which: --difference .01")
     tables, scales, unit, warnings = gather(several, refs, options, grouped, progress)
     lines = []
-    for metric, some in tables.items():
-        made = samples(some)
+    for metric, items in tables.items():
+        built = samples(items)
         scale = scales.get(metric, 100.0)
-        check_fraction(metric, asked.difference, [sample.value for sample in made])
-        if len(made) == 2:
-            lines.append(power_of_pair(metric, made[0], made[1], asked.alpha, asked.power, scale))
+        check_fraction(metric, asked.difference, [sample.value for sample in built])
+        if len(built) == 2:
+            lines.append(power_of_pair(metric, built[0], built[1], asked.alpha, asked.power, scale))
         else:
             rho = asked.correlation or 0.0
-            lines.append(power_of_pilot(metric, made[0], rho, asked.alpha, asked.power, scale))
+            lines.append(power_of_pilot(metric, built[0], rho, asked.alpha, asked.power, scale))
     return Powers(tuple(lines), asked, unit, warnings)
 
 
@@ -195,11 +195,11 @@ def read_rows(path: Path, wanted: Wanted | None) -> dict[str, Rows]:
         raise InputError("no column names the video or item of a row", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
     names = [name for name, value in entries[0].items() if name not in KEYS and read_number(value) is not None]
     if wanted is not None:
-        asked = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else [str(w) for w in wanted]
-        for name in asked:
+        request = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else [str(w) for w in wanted]
+        for name in request:
             if name not in names:
                 raise SpecError(f"{path} has no column {name!r}; {close_to(name, names)}")
-        names = asked
+        names = request
     found = {}
     for name in names:
         numbers = [(e, read_number(e.get(name))) for e in entries]
