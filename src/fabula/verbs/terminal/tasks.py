@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -52,7 +53,7 @@ def task_group(
     return group
 
 
-def help_of(task: Task, verb: str) -> dict[str, str]:
+def help_of(task: Task, verb: str) -> dict[str, Any]:
     """What --help says: the task in one line, its presets, its examples."""
     lines = [task.about]
     if verb == "train" and task.presets:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
@@ -111,10 +110,10 @@ def weigh_judged(judged: Judged, options: MetaOptions, progress: Progress = sile
     """From judgements with scores to the finding."""
     j = judged.judgements
     people = People.of([x.value for x in j], [x.item for x in j], [x.cluster for x in j], [x.system for x in j])
-    scores: Mapping[str, Sequence[float] | NDArray[np.float64]] = judged.scores
+    scores: Mapping[str, Sequence[float]] = judged.scores
     if options.average:
         first = np.unique(people.segment, return_index=True)[1]
-        scores = {name: people.mean(np.asarray(values)) for name, values in judged.scores.items()}
+        scores = {name: people.mean(np.asarray(values)).tolist() for name, values in judged.scores.items()}
         own = [j[k] for k in first.tolist()]
         people = People.of(
             people.mean(people.y).tolist(), [x.item for x in own], [x.cluster for x in own], [x.system for x in own]
