@@ -16,6 +16,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
+from fabula.data.moments import Query  # noqa: E402
 from fabula.learn.models.noise_scorer import Config, Model, contrast_loss, draw_pairs  # noqa: E402
 from fabula.learn.noise import calibrate  # noqa: E402
 from fabula.learn.noise.data import Judged, Pairs  # noqa: E402
@@ -123,6 +124,24 @@ def test_what_is_padded_is_not_seen(folder: Path):
     assert told["loss"] == pytest.approx(told["contrast"] + told["match"])
     losses["loss"].backward()
     assert all(p.grad is not None for p in model.parameters())
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_clips_of_a_moment_are_counted_in_clips_of_their_length(seconds: float):
+    """Ten clips: a moment is shown if it begins before the last of them ends, however long a clip is."""
+    from fabula.learn.noise.data import Shown
+
+    class Ten(dict[str, torch.Tensor]):
+        config = Config.tiny(feature_dim=1, clip=seconds, max_clips=12, **TINY)
+
+    shown = Shown(Ten(a=torch.arange(10.0)[:, None]))  # type: ignore[arg-type]
+
+    def show(first: float, last: float) -> list[float]:
+        return shown.show(Query("q", "a", ((first * seconds, last * seconds),))).flatten().tolist()
+
+    assert show(2, 5) == [2, 3, 4] and show(9, 12) == [9]
+    with pytest.raises(InputError, match="after the last of its 10 clips"):
+        show(10, 12)
 
 
 # ── texts ──────────────────────────────────────────────────────────────────────────────────────────────────────────

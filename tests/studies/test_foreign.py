@@ -264,7 +264,7 @@ def test_no_formula_in_any_table(tmp_path):
     lines = list(row_files.csv_lines([{"video": "=1+1", "F1": -0.5}, {"video": "-Ju39", "F1": 0.25}], ["video", "F1"]))
     assert lines == ["video,F1\n", "'=1+1,-0.5\n", "-Ju39,0.25\n"]
     (tmp_path / "rows.csv").write_text("".join(lines))
-    assert row_files.read_table(tmp_path / "rows.csv")[0]["F1"] == {"=1+1": -0.5, "-Ju39": 0.25}
+    assert row_files.read_columns(tmp_path / "rows.csv")[0]["F1"] == {"=1+1": -0.5, "-Ju39": 0.25}
 
 
 def test_a_sample_of_more_than_there_are_takes_all_and_says_so(tmp_path, caplog):

@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
@@ -150,7 +151,7 @@ def spoil(
     return Cell(ratio, chosen.interval, len(base), 0, {}, chosen.method, chosen.reason)
 
 
-def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: np.ndarray[Any, Any]) -> float:
+def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: NDArray[np.int64]) -> float:
     before = metric.fold(base.take(at))[metric.primary]
     after = [metric.fold(t.take(at[at < len(t)]))[metric.primary] for t in tables]
     return float(np.mean(after)) / before if before else float("nan")

@@ -22,13 +22,11 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option, same_as
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
-from fabula.data.stories import Corpus, Item, Story
+from fabula.data.stories import Corpus, Story
 from fabula.diagnosis._changes import CHANGES, USUAL, renumber_persons
-from fabula.diagnosis.refusals import REFUSE, refuse_stories
+from fabula.diagnosis.refusals import REFUSE, refuse_stories, tabulate
 from fabula.evaluate.options import ScoreOptions
 from fabula.metrics import Metric
-from fabula.metrics.captions import Items
-from fabula.metrics.stories import Stories
 from fabula.stats.bootstrap import Interval
 from fabula.stats.choose import Chosen, choose_apart, tell_choices
 from fabula.stats.resampling import Resampling, check_seed
@@ -213,11 +211,4 @@ def score_stories(
     metric: Metric, refs: Mapping[str, Story], predictions: Mapping[str, Story]
 ) -> dict[str | int, float]:
     """One number a story."""
-    if metric.reads == "captions":
-        items = [Item(v, join_captions(predictions[v]), (join_captions(refs[v]),)) for v in refs]
-        return metric.table(Items(items)).by_key(metric.primary)
-    return metric.table(Stories([Corpus(refs)], Corpus(predictions))).by_key(metric.primary)
-
-
-def join_captions(story: Story) -> str:
-    return " ".join(e.caption or "" for e in story.in_order().events)
+    return tabulate(metric, refs, predictions).by_key(metric.primary)

@@ -12,10 +12,10 @@ from typing import Any
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.rows import Rows, wide
-from fabula.documents.files import read_lines, read_objects, write_bytes, write_text
+from fabula.documents.document import open_document
+from fabula.documents.files import write_bytes, write_text
 from fabula.documents.parquet import import_arrow
-from fabula.documents.parquet import read_rows as parquet_rows
-from fabula.documents.tables import escape_formula, unescape_formula
+from fabula.documents.tables import escape_formula, read_rows
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 
@@ -68,35 +68,13 @@ KEYS = ("video", "query", "id", "image", "set")  # what a row is, by the column 
 Table = dict[str, dict[str, float]]  # column → key → number
 
 
-def read_table(path: Path) -> tuple[Table, str]:
-    """Every column of numbers by video, the mean over reference sets; and what a row is. Also from .csv."""
-    return gather(load_rows(path), path)
-
-
-def load_rows(path: Path) -> Iterable[Mapping[str, Any]]:
-    """The rows of a file; the cells of a .csv are text."""
-    name = path.name.lower()
-    if name.endswith(".parquet"):
-        return (row for _, row in parquet_rows(path, path))
-    if name.endswith((".csv", ".csv.gz")):
-        return csv_rows(path)
-    if not name.endswith(SUFFIXES):
+def read_columns(file: str | Path) -> tuple[Table, str]:
+    """Every column of numbers by video, the mean over reference sets; and what a row is."""
+    document = open_document(file)
+    if not document.filename.lower().endswith((*SUFFIXES, ".csv.gz")):
         hint = "write a row per video with fabula score --rows rows.jsonl"
-        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv.gz", file=path, hint=hint)
-    return check_rows(read_objects(path), path)
-
-
-def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows that `csv_lines` wrote."""
-    for row in csv.DictReader(text for _, text in read_lines(path)):
-        yield {unescape_formula(name): unescape_formula(cell) for name, cell in row.items()}
-
-
-def check_rows(objects: Iterable[tuple[int, Any]], path: Path) -> Iterator[Mapping[str, Any]]:
-    for line, row in objects:
-        if not isinstance(row, dict):
-            raise InputError("is no row", file=path, field=f"line {line}", hint="write rows with fabula score --rows")
-        yield row
+        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv.gz", file=document, hint=hint)
+    return gather(read_rows(document), document)
 
 
 def gather(rows: Iterable[Mapping[str, Any]], source: object) -> tuple[Table, str]:

@@ -13,7 +13,7 @@ from fabula.core.registry import close_to
 from fabula.core.rows import wide
 from fabula.data.result import Result, Score
 from fabula.documents.files import check_path
-from fabula.documents.rows import Table, gather, read_table
+from fabula.documents.rows import Table, gather, read_columns
 from fabula.evaluate.saved import load_result
 from fabula.report.drawing.plots import Interval, Intervals, Scatter, ThresholdCurves
 
@@ -67,7 +67,7 @@ def read_rows(system: System) -> tuple[Table, str]:
     """Numbers by video, and what a row is."""
     if isinstance(system, Result):
         return gather(wide(system.rows), "the result")
-    return read_table(check_path(system))
+    return read_columns(system)
 
 
 def choose_column(wanted: str | None, a: Table, b: Table, systems: Sequence[System]) -> str:

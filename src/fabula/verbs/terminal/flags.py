@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -19,6 +19,9 @@ from click.core import ParameterSource
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Option, Options
 from fabula.verbs.terminal.console import MaybeFile, Repeatable
+
+if TYPE_CHECKING:
+    from fabula.documents.document import Document
 
 Verb = Callable[..., Any]
 Decorator = Callable[[Verb], Verb]
@@ -152,12 +155,12 @@ def path_argument(name: str, *, stdin: bool = False, **more: Any) -> Decorator:
     return click.argument(name, type=PATH, **more)
 
 
-def read_stdin() -> Path:
-    """Standard input as a file, which readers may look at twice; lines or one document, by how it begins."""
+def read_stdin() -> Document:
+    """Standard input, which readers may look at twice; lines or one document, by how it begins."""
     import json
     import sys
 
-    from fabula.io.given.path import keep
+    from fabula.documents.document import BytesDocument
 
     data = sys.stdin.buffer.read()
     first, _, rest = data.lstrip(b"\xef\xbb\xbf").lstrip().partition(b"\n")
@@ -165,7 +168,7 @@ def read_stdin() -> Path:
         lines = bool(rest.strip()) and isinstance(json.loads(first), dict)
     except ValueError:
         lines = False
-    return keep("standard input.jsonl" if lines else "standard input.json", lambda file: file.write(data))
+    return BytesDocument(data, "standard input", ".jsonl" if lines else ".json")
 
 
 def typed(kind: type[Options]) -> list[str]:

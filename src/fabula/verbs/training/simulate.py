@@ -73,14 +73,14 @@ SPLITS = {"train", "val", "test"}
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:
     """True for VERIFIED's queries, whose moments have a coarse and a fine caption."""
+    from fabula.documents.document import open_document
     from fabula.documents.files import check_path
-    from fabula.documents.head import Head
     from fabula.io import moments
 
     if format is not None:
         return format == "verified-fig"
     path = check_path(annotations[0])
-    found = moments.SHELF.sniff(Head(path), "references") if path.is_file() else None
+    found = moments.SHELF.sniff(open_document(path), "references") if path.is_file() else None
     return found is not None and found.name == "verified-fig"
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from fabula import io
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option, read_keywords, with_options
-from fabula.documents.files import dump_json
-from fabula.io.given import Hint, hold, is_one
+from fabula.documents.files import check_path, dump_json
+from fabula.documents.objects import is_one
 from fabula.verbs.keywords import Data, LintKeywords
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +29,8 @@ class LintOptions(Options):
     fix: Path | None = option(None, "Write a repaired copy, and the list of repairs to FIX.fixes.json.", writes=True)
     task: str | None = option(None, "Task of the file (fabula list tasks). Default: detected from the content.")
 
-    def check_fix(self, file: Path) -> None:
-        if self.fix and self.fix.exists() and file.exists() and self.fix.samefile(file):
+    def check_fix(self, file: File) -> None:
+        if self.fix and self.fix.exists() and isinstance(file, Path) and file.exists() and self.fix.samefile(file):
             raise SpecError("--fix writes a copy, never the file itself; give it another name")
 
 
@@ -34,7 +38,7 @@ class LintOptions(Options):
 class Linted:
     """What was found, and what was done about it."""
 
-    file: Path
+    file: File
     format: str  # in which it was read
     report: Report
     fixed: Path | None = None  # the repaired copy
@@ -76,15 +80,20 @@ def lint(
         ['reversed']
     """
     options = read_keywords("lint", keywords, options or LintOptions())
-    path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix
+    path, fix = as_file(file, "data", "either", options.task, options.format), options.fix
     options.check_fix(path)
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
-    stored = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
-    wanted = CheckRequest(path, stored, options.format, options.refs_format)
-    kind: Kind = kind_of(wanted, options.task)
-    report, format_read = kind.look(wanted)
+    truth = tuple(as_file(ref, "references", "references", options.task, options.refs_format) for ref in several)
+    request = CheckRequest(path, truth, options.format, options.refs_format)
+    kind: Kind = kind_of(request, options.task)
+    report, format_read = kind.look(request)
     if not fix:
         return Linted(path, format_read, report)
-    found = Linted(path, format_read, report, fix, kind.mend(wanted, fix))
+    found = Linted(path, format_read, report, fix, kind.mend(request, fix))
     dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
     return found
+
+
+def as_file(value: object, name: str, role: str, task: str | None, format: str | None) -> File:
+    """A path as it is; an object as a document."""
+    return check_path(value) if isinstance(value, str | Path) else io.wrap(value, name, role, task, format)

@@ -12,9 +12,10 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option, split_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
+from fabula.documents.document import open_document
 from fabula.documents.files import check_path, has_lines
-from fabula.documents.head import Head
-from fabula.documents.rows import load_rows, read_number
+from fabula.documents.rows import read_number
+from fabula.documents.tables import read_rows as load_rows
 from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.inputs import take_both, take_refs, take_sets
 from fabula.evaluate.options import WHERE, ScoreOptions
@@ -179,7 +180,7 @@ def is_rows(path: Path) -> bool:
         return True
     if not has_lines(check_path(path)):
         return False
-    first = {k: v for k, v in Head(path).first_object.items() if k not in KEYS}
+    first = {k: v for k, v in open_document(path).first_object.items() if k not in KEYS}
     return bool(first) and all(isinstance(v, int | float | list) for v in first.values())
 
 
