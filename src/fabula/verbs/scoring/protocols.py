@@ -48,14 +48,14 @@ def protocols(
     names = compared.names or None
     options = take_sets(options)
     agreed = agreed_task(names)
-    predictions, several = take_both(predictions, refs, replace(options, task=options.task or agreed))
-    task = options.task or (None if agreed else infer_task(predictions, several, options.format))
+    system, several = take_both(predictions, refs, replace(options, task=options.task or agreed))
+    task = options.task or (None if agreed else infer_task(system, several, options.format))
     if compared.judges:
-        return panel(predictions, several, compared.judges, task or agreed, options=options, progress=progress)
+        return panel(system, several, compared.judges, task or agreed, options=options, progress=progress)
     if not options.names_judge:
-        return overview(predictions, several, names, task, progress=progress, options=options)
+        return overview(system, several, names, task, progress=progress, options=options)
     with session_of(options):  # asked once for all protocols
-        found = overview(predictions, several, names, task, progress=progress, options=options)
+        found = overview(system, several, names, task, progress=progress, options=options)
     check_judged((m for column in found.columns for m in column.metrics.values()), options)
     return found
 
