@@ -167,7 +167,7 @@ def test_a_benchmark_is_linted_scored_and_read_again(tmp_path):
     api.export(api.ExportOptions(store=tmp_path / "s", out=out))  # ours may be replaced
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="no benchmark of ours"):
+    with pytest.raises(InputError, match="no benchmark of Fabula"):
         api.export(api.ExportOptions(store=tmp_path / "s", out=tmp_path / "mine"))
     with pytest.raises(SpecError, match="no layout"):
         api.export(api.ExportOptions(store=tmp_path / "s", out=out, layouts=("excel",)))

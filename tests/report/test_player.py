@@ -157,4 +157,4 @@ def test_without_a_page_they_are_refused(flag, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("sys.argv", ["fabula", "score", "p.json", "--refs", "r.json", flag, str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 2 and "say where with --html" in capfd.readouterr().err
+    assert ended.value.code == 2 and "only applies with --html" in capfd.readouterr().err

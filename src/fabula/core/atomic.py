@@ -157,8 +157,8 @@ def locked(path: Path, patience: float = PATIENCE, make: bool = False) -> Iterat
         began = time.monotonic()
         while not try_lock(lock):
             if time.monotonic() - began > patience:
-                seen = f"another process has been writing for {patience:.0f} s"
-                raise InputError(seen, file=path, hint="wait for it, or end it")
+                problem = f"another process has been writing for {patience:.0f} s"
+                raise InputError(problem, file=path, hint="wait for it, or end it")
             time.sleep(EVERY)
         yield
     finally:

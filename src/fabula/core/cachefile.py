@@ -164,8 +164,8 @@ def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
         table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)
         offset = round_up(offset + array.nbytes)
     with atomic.beside(path) as folder:
-        made = folder / "file"
-        with made.open("xb") as file:
+        built = folder / "file"
+        with built.open("xb") as file:
             file.write(bytes(HEAD.size))
             crc = zlib.crc32(seal.fingerprint + struct.pack("<I", len(sections)))
             for piece in [table, *(array.tobytes() for array in sections.values())]:
@@ -178,8 +178,8 @@ def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
             file.write(HEAD.pack(seal.magic, seal.version, crc, seal.fingerprint, len(sections)))
             file.flush()
             os.fsync(file.fileno())
-        made.chmod(0o600)
-        os.replace(made, path)  # noqa: PTH105
+        built.chmod(0o600)
+        os.replace(built, path)  # noqa: PTH105
 
 
 def round_up(offset: int) -> int:

@@ -75,7 +75,7 @@ class Option:
     """A field of an options object with all that is known of it."""
 
     name: str
-    hint: Any  # a type
+    hint: Any  # its type
     default: Any  # MUST where one must be given
     about: About
 

@@ -109,30 +109,30 @@ class Room:
 
     def find_outside(self, name: str) -> Thing:
         """What another package offers under this name, or None. Two packages that offer the same name are refused."""
-        some = [plugin for plugin in self.plugins() if key(plugin.name) == key(name)]
-        if len(some) > 1:
-            both = " and ".join(plugin.package for plugin in some)
+        plugins = [plugin for plugin in self.plugins() if key(plugin.name) == key(name)]
+        if len(plugins) > 1:
+            both = " and ".join(plugin.package for plugin in plugins)
             raise SpecError(f"the {self.noun} {name!r} is offered by {both}; uninstall one of them")
-        return self.load_plugin(some[0]) if some else None
+        return self.load_plugin(plugins[0]) if plugins else None
 
     def load_plugin(self, plugin: Plugin) -> Thing:
         thing = plugin.load(self.check)
-        said = getattr(thing, "name", plugin.name)
-        if key(str(said)) != key(plugin.name):
-            raise plugin.refuse(f"leads to a {self.noun} that calls itself {said!r}")
+        name = getattr(thing, "name", plugin.name)
+        if key(str(name)) != key(plugin.name):
+            raise plugin.refuse(f"leads to a {self.noun} that calls itself {name!r}")
         return thing
 
     def others(self, warn: Callable[[str], None]) -> Iterator[tuple[Plugin, Thing]]:
         """What other packages offer, each checked; of what cannot be used, a line."""
-        seen: dict[str, Plugin] = {}
+        found: dict[str, Plugin] = {}
         for plugin in self.plugins(warn):
             if self.find_own(plugin.name) is not None:
                 warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is skipped: Fabula has one of that name")
-            elif key(plugin.name) in seen:
-                first = seen[key(plugin.name)].package
+            elif key(plugin.name) in found:
+                first = found[key(plugin.name)].package
                 warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is skipped: {first} has one of that name")
             else:
-                seen[key(plugin.name)] = plugin
+                found[key(plugin.name)] = plugin
                 try:
                     yield plugin, self.load_plugin(plugin)
                 except SpecError as error:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fabula.core.memory import require
 
+RowDict = dict[str, Any]  # ids, numbers, and lists of numbers
 CROWDED = "crowded"  # the one column that is there only where it is not 0
 
 
@@ -94,15 +95,15 @@ class Rows:
             found.setdefault(key, []).append(number)
         return {key: sum(numbers) / len(numbers) for key, numbers in found.items()}
 
-    def dicts(self) -> Iterator[dict[str, Any]]:
+    def dicts(self) -> Iterator[RowDict]:
         """The inverse of `of`."""
         for i, key in enumerate(self.keys):
             yield {self.unit: key, "refset": int(self.refset[i])} | {n: c[i].tolist() for n, c in self.columns.items()}
 
 
-def wide(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
+def wide(rows: Mapping[str, Rows]) -> list[RowDict]:
     """All metrics side by side: {"video", "refset", "SODA_c.f1": …, "mIoU": …}; absent where there is no such row."""
-    table: dict[tuple[str | int, int], dict[str, Any]] = {}
+    table: dict[tuple[str | int, int], RowDict] = {}
     for metric, part in rows.items():
         for row in part.dicts():
             key, refset = row.pop(part.unit), row.pop("refset")

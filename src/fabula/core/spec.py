@@ -66,9 +66,9 @@ class Spec:
                 object.__setattr__(self, field.name, tuple(value) if isinstance(value, list) else (value,))
             allowed = choices(hint)
             if allowed and getattr(self, field.name) not in allowed:
-                seen = getattr(self, field.name)
+                found = getattr(self, field.name)
                 raise SpecError(
-                    f"{self.name}: {field.name}={seen!r}; {field.name} may be {', '.join(map(show, allowed))}"
+                    f"{self.name}: {field.name}={found!r}; {field.name} may be {', '.join(map(show, allowed))}"
                 )
 
     @classmethod
@@ -81,11 +81,11 @@ class Spec:
     def with_params(self, params: dict[str, str]) -> Self:
         """A copy in which these fields, given as text, are set."""
         fields, changes = self.defaults(), {}
-        for given, text in params.items():
-            name = self.at if given == "@" else given
+        for parameter, text in params.items():
+            name = self.at if parameter == "@" else parameter
             if name is None or name not in fields:
                 raise SpecError(
-                    f"{self.name} has no parameter {given!r}; {close_to(given, list(fields))}"
+                    f"{self.name} has no parameter {parameter!r}; {close_to(parameter, list(fields))}"
                     if name is not None
                     else f"{self.name} takes no '@'"
                 )
@@ -110,8 +110,8 @@ class Spec:
 
     def full(self) -> str:
         """Every choice, defaults too; of late fields only what departs, so that older signatures stay as they were."""
-        kept = {k: v for k, v in self.defaults().items() if k not in self.late or getattr(self, k) != v}
-        return self._print({k: getattr(self, k) for k in kept})
+        shown = {k: v for k, v in self.defaults().items() if k not in self.late or getattr(self, k) != v}
+        return self._print({k: getattr(self, k) for k in shown})
 
 
 def hints(cls: type) -> dict[str, Any]:

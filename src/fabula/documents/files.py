@@ -92,7 +92,7 @@ def pause_collector() -> Iterator[None]:
 
 
 def decode_text(data: bytes, path: object, line: int | None = None) -> str:
-    """UTF-8 as text; a byte order mark at the head of the file is passed over."""
+    """UTF-8 as text; a byte order mark at the head of the file is skipped."""
     where = f"line {line}" if line else None
     check_decoded(path, data)
     try:
@@ -173,7 +173,7 @@ def parse_json(text: str, path: object, line: int | None = None) -> Any:
 
 
 def read_lines(path: File) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text file, streamed; blank lines are passed over."""
+    """Numbered lines of a text file, streamed; blank lines are skipped."""
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
             text = decode_text(raw, path, number).strip()
@@ -469,7 +469,7 @@ def holds_only_stories(file: File) -> bool:
 
 
 def find_parts(path: Path) -> tuple[list[Path], list[str]]:
-    """The files of a folder, by name, and the names of those passed over; a file is the only part of itself."""
+    """The files of a folder, by name, and the names of those skipped; a file is the only part of itself."""
     with name_failures(path):
         if not path.is_dir():
             return [path], []

@@ -20,11 +20,11 @@ def load_result(path: Path) -> Result | None:
     if not isinstance(document, dict) or not {"fabula", "scores", "counts"} <= document.keys():
         return None
     try:
-        scores = {name: load_score(name, given) for name, given in document["scores"].items()}
+        scores = {name: load_score(name, values) for name, values in document["scores"].items()}
         counts = {str(k): int(n) for k, n in document["counts"].items()}
         lines = tuple(str(line) for line in document["warnings"])
-        made, task, protocol = (str(document[k]) for k in ("fabula", "task", "protocol"))
-        return Result(made, task, protocol, scores, counts, lines)
+        version, task, protocol = (str(document[k]) for k in ("fabula", "task", "protocol"))
+        return Result(version, task, protocol, scores, counts, lines)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         hint = "write it again with fabula score --json"
         raise InputError(f"no result that this version can read ({error!r})", file=path, hint=hint) from None

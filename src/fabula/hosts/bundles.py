@@ -265,11 +265,11 @@ def dump(document: object) -> bytes:
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, data in sorted(files.items()):
             packed.writestr(zipfile.ZipInfo(name, EPOCH), data, zipfile.ZIP_DEFLATED)
-    return made.getvalue()
+    return archive.getvalue()
 
 
 def read_file(path: Path) -> bytes:
@@ -347,13 +347,13 @@ def grade_folder(config: Path, given: Path, out: Path) -> int:
 def grade_files(config: Path, truth: str | Path, submission: str | Path) -> dict[str, object]:
     """EvalAI: the result by split; the report stands beside it in what participants can download."""
     with tempfile.TemporaryDirectory() as folder:
-        refs, given = Path(folder) / "ref", Path(folder) / "res"
+        refs, results = Path(folder) / "ref", Path(folder) / "res"
         unpack(Path(truth), refs)
-        submitted = open_submission(Path(submission), given)
+        submitted = open_submission(Path(submission), results)
         graded = grade(json.loads(config.read_text(encoding="utf-8")), submitted, refs)
     numbers = {SPLIT: graded.columns}
-    told = {"scores": graded.columns, "result": graded.result.to_dict(), "report.html": graded.page}
-    return {"result": [numbers], "submission_result": told}
+    details = {"scores": graded.columns, "result": graded.result.to_dict(), "report.html": graded.page}
+    return {"result": [numbers], "submission_result": details}
 
 
 def hide_folder(words: str, folder: Path) -> str:

@@ -64,12 +64,12 @@ class RewardFunction:
 
     def __call__(self, completions: Sequence[object] = (), **columns: Unchecked) -> Rewards:
         before = dict(self.counts)
-        made = self.rewards(completions, columns)
+        built = self.rewards(completions, columns)
         self.log({k: self.counts[k] - before[k] for k in self.counts}, columns.get("log_metric"))
-        return made
+        return built
 
     def rewards(self, completions: Sequence[object], columns: dict[str, Unchecked]) -> Rewards:
-        made: Rewards = [None] * len(completions)
+        built: Rewards = [None] * len(completions)
         ready: list[tuple[int, object, object]] = []
         for i, completion in enumerate(completions):
             self.counts["seen"] += 1
@@ -80,13 +80,13 @@ class RewardFunction:
                 continue
             answer = self.attempt(completion, column_value(columns, self.duration, i, None))
             if answer is None:
-                made[i] = self.unread
+                built[i] = self.unread
                 self.note("unread", f"a completion gives nothing to score: {completion!r:.120}")
             else:
                 ready.append((i, answer, truth))
         for (i, _, _), value in zip(ready, self.scored(ready), strict=True):
-            made[i] = value
-        return made
+            built[i] = value
+        return built
 
     def attempt(self, completion: object, duration: object) -> object:
         """What the completion says, or None."""
@@ -156,10 +156,10 @@ def swift_reward(metric: str | Metric, **settings: Any) -> type:
 def answer_text(completion: Unchecked) -> str | None:
     """The text of a completion: of messages the last one's, of parts all of them; without thoughts and tags."""
     if isinstance(completion, list) and completion and isinstance(completion[-1], dict):
-        said = completion[-1].get("content") if "content" in completion[-1] else completion
-        if isinstance(said, list):
-            said = "".join(part.get("text") or "" for part in said if isinstance(part, dict))
-        completion = said
+        words = completion[-1].get("content") if "content" in completion[-1] else completion
+        if isinstance(words, list):
+            words = "".join(part.get("text") or "" for part in words if isinstance(part, dict))
+        completion = words
     if not isinstance(completion, str):
         return None
     _, closed, text = completion.rpartition("</think>")
@@ -216,10 +216,10 @@ def read_captions(truth: Unchecked) -> list[str]:
 def read_stories(truth: Unchecked) -> list[list[tuple[float, float, str]]]:
     """One story or several, each with an event."""
     several = truth if is_several(truth) else [truth]
-    made = [[(float(start), float(end), str(said)) for start, end, said in story_rows(story)] for story in several]
-    if not made or not all(made) or not all(math.isfinite(x) for story in made for e in story for x in e[:2]):
+    built = [[(float(start), float(end), str(text)) for start, end, text in story_rows(story)] for story in several]
+    if not built or not all(built) or not all(math.isfinite(x) for story in built for e in story for x in e[:2]):
         raise ValueError(f"[[start, end, caption], …], saw {truth!r:.80}")
-    return made
+    return built
 
 
 def is_several(truth: Unchecked) -> bool:
@@ -232,13 +232,13 @@ def is_several(truth: Unchecked) -> bool:
 def story_rows(story: Unchecked) -> list[Unchecked]:
     """A story's events as (start, end, caption)."""
     if isinstance(story, dict):
-        return [(*t, said) for t, said in zip(story["timestamps"], story["sentences"], strict=True)]
+        return [(*t, text) for t, text in zip(story["timestamps"], story["sentences"], strict=True)]
     return [(e["start"], e["end"], e["caption"]) if isinstance(e, dict) else e for e in story]
 
 
 def read_windows(truth: Unchecked) -> tuple[tuple[float, float], ...]:
     several = [truth] if isinstance(truth[0], int | float) else truth
-    made = tuple((float(start), float(end)) for start, end in several)
-    if not made or not all(0 <= start < end < math.inf for start, end in made):
+    built = tuple((float(start), float(end)) for start, end in several)
+    if not built or not all(0 <= start < end < math.inf for start, end in built):
         raise ValueError(f"[start, end] or several, saw {truth!r:.80}")
-    return made
+    return built

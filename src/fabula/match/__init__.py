@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.core.rooms import lazy_room
+from fabula.core.lazy_package import load_lazily
 
 __all__ = ["Matrix", "Pairs", "greedy", "hungarian", "ordered", "soft_ordered"]
 
@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 
 MATCHERS = {name: name for name in ("greedy", "hungarian", "ordered", "soft_ordered")}
 
-lazy_room(__name__, {**MATCHERS, "Matrix": "_matrix", "Pairs": "_matrix"})
+load_lazily(__name__, {**MATCHERS, "Matrix": "_matrix", "Pairs": "_matrix"})

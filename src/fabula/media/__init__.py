@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.core.rooms import lazy_room
+from fabula.core.lazy_package import load_lazily
 
 __all__ = ["Extractor", "Video", "extract", "extract_one", "extractor", "rebuild"]
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fabula.media.extractors import extractor
     from fabula.media.manifest import rebuild
 
-lazy_room(
+load_lazily(
     __name__,
     {
         "Extractor": "base",

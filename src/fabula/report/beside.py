@@ -30,8 +30,8 @@ def find_beside(result: Result, videos: Path | None = None, images: Path | None 
     if not absent:
         return Beside(found)
     noun = "videos" if videos else "images"
-    some = ", ".join(map(repr, absent[:NAMED])) + (", …" if len(absent) > NAMED else "")
-    return Beside(found, (f"{len(absent):,} of {len(ids):,} {noun} are not in {folder.name or folder}: {some}",))
+    items = ", ".join(map(repr, absent[:NAMED])) + (", …" if len(absent) > NAMED else "")
+    return Beside(found, (f"{len(absent):,} of {len(ids):,} {noun} are not in {folder.name or folder}: {items}",))
 
 
 def list_ids(result: Result) -> list[str]:

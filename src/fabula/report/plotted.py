@@ -119,14 +119,14 @@ def make_curves(results: Mapping[str, Result], wanted: Sequence[str]) -> Thresho
         wanted = [lead]
     lines: dict[str, list[tuple[float, float]]] = {}
     for system, result in results.items():
-        for asked in wanted:
-            score, part = find_score(result, asked, system)
+        for metric in wanted:
+            score, part = find_score(result, metric, system)
             points = list_thresholds(score, part)
             if not points:
                 raise SpecError(
-                    f"{asked} of {system} has no numbers at several thresholds; those of {able or 'none'} have"
+                    f"{metric} of {system} has no numbers at several thresholds; those of {able or 'none'} have"
                 )
-            label = system if len(wanted) == 1 else asked if len(results) == 1 else f"{system}, {asked}"
+            label = system if len(wanted) == 1 else metric if len(results) == 1 else f"{system}, {metric}"
             lines[label] = [(t, v * score.scale) for t, v in points]
     one = wanted[0] if len(wanted) == 1 else "score"
     seconds = any(t > 1 for points in lines.values() for t, _ in points)
@@ -154,15 +154,15 @@ def make_intervals(results: Mapping[str, Result], wanted: Sequence[str]) -> Inte
     if not wanted:
         raise SpecError("the results have no metric in common; score all with the same --metrics")
     strips: dict[str, list[Interval]] = {}
-    for asked in wanted:
+    for metric in wanted:
         for system, result in results.items():
-            score, part = find_score(result, asked, system)
+            score, part = find_score(result, metric, system)
             value = score.values[part] if part else score.value
             ends = (score.ci or {}).get(part or score.primary)
             if not isfinite(value):
-                raise SpecError(f"{asked} of {system} is the mean of nothing; leave it out with --metrics")
+                raise SpecError(f"{metric} of {system} is the mean of nothing; leave it out with --metrics")
             low, high = (None, None) if ends is None else (ends[0] * score.scale, ends[1] * score.scale)
-            strips.setdefault(asked, []).append(Interval(system, value * score.scale, low, high))
+            strips.setdefault(metric, []).append(Interval(system, value * score.scale, low, high))
     if all(interval.low is None for strip in strips.values() for interval in strip):
         raise SpecError("none of these results has intervals; score with --ci --json, or plot thresholds")
     return Intervals(strips)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.core.rooms import lazy_room
+from fabula.core.lazy_package import load_lazily
 
 if TYPE_CHECKING:
     from fabula.stats.agreement import alpha, kappa
@@ -61,4 +61,4 @@ HOMES = {
     "twoway": ("Estimate", "mean_of"),
 }  # file → what it offers here
 
-lazy_room(__name__, {name: file for file, names in HOMES.items() for name in names})
+load_lazily(__name__, {name: file for file, names in HOMES.items() for name in names})

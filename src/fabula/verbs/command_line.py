@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -97,9 +97,11 @@ def find_modules() -> dict[str, str]:
 class Verbs(VerbGroup):
     """A command for each verb. Only the one that is called is imported."""
 
-    def make_context(self, *given: Any, **named: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
+    ) -> click.Context:
         with name_broken_pipe():  # --help and --version write here
-            return super().make_context(*given, **named)
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         with name_broken_pipe():

@@ -2,7 +2,7 @@
 
 What is predicted is the joined text of those parts of the assistant's messages that have a reference; references are
 joined too. `extra_info` may list the reference's events. A folder of such files is one; of two lines with one dataset
-and idx the first counts; lines of other benchmarks are passed over.
+and idx the first counts; lines of other benchmarks are skipped.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ ROW = "[video, start, end, score]"
 DOCUMENT = f'{{"video2idx": {{name: number}}, "VCMR": [{ENTRY}, …], "SVMR": …, "VR": …}}'
 KEY = "predictions"
 PLAIN = Shape((("desc_id", "id"), ("desc", "skip"), (KEY, "table")), others=True)
-FRAME = Shape((), others=True)  # entries passed over
+FRAME = Shape((), others=True)  # entries skipped
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:

@@ -35,7 +35,7 @@ def first(window: Window) -> float:
 
 
 def forwards(found: Iterable[tuple[str, str]], seconds: Callable[[str], float]) -> list[Window]:
-    """The windows whose end comes after their start; what is no time is passed over."""
+    """The windows whose end comes after their start; what is no time is skipped."""
     out = []
     for a, b in found:
         try:

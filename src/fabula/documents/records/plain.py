@@ -54,7 +54,7 @@ class Read(NamedTuple):
 
     stop: int
     ended: bool
-    newlines: int  # passed over
+    newlines: int  # skipped
     n: int
     columns: list[Any]
 
@@ -207,7 +207,7 @@ def scan_records_python(text: Buffer, at: int, end: int, lines: bool, shape: Sha
             record = scanner.record(shape)
             if lines:
                 require(record, scanner.next() in (b"\n", b""))
-            else:  # white space behind the comma is passed over with the next record
+            else:  # white space behind the comma is skipped with the next record
                 ended = scanner.take(MARK, b",]") == b"]"
         except NotPlain:
             break

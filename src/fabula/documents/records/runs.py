@@ -72,7 +72,7 @@ class Text:
         self.data[self.end] = 0
 
     def slice(self, stop: int) -> bytes:
-        """Up to `stop`, passed over."""
+        """Up to `stop`, skipped."""
         found = bytes(self.data[self.at : stop])
         self.at = stop
         return found

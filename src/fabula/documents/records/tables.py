@@ -130,7 +130,7 @@ def cut_lines(path: File, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]
 
 
 def parse_lines(text: bytes, path: object, before: int = 0) -> list[tuple[int, Any]]:
-    """The objects of some lines with their numbers, from `before` + 1; blank lines are passed over.
+    """The objects of some lines with their numbers, from `before` + 1; blank lines are skipped.
 
     They are read as one list, which is quicker; where that fails, one by one, to name the line.
     """

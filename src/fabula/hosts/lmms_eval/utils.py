@@ -33,10 +33,10 @@ def ask(doc: Doc, lmms_eval_specific_kwargs: dict[str, str] | None = None) -> st
 
 
 def dense_target(doc: Doc) -> str:
-    return "\n".join(f"{s:g} - {e:g} seconds: {said}" for (s, e), said in told(doc))
+    return "\n".join(f"{s:g} - {e:g} seconds: {text}" for (s, e), text in read_events(doc))
 
 
-def told(doc: Doc) -> list[tuple[tuple[float, float], str]]:
+def read_events(doc: Doc) -> list[tuple[tuple[float, float], str]]:
     return [((float(e["start"]), float(e["end"])), e["caption"]) for e in doc["events"]]
 
 
@@ -54,7 +54,7 @@ def predicted(record: Doc) -> Story:
 
 def score_stories(records: list[Doc], metric: str) -> float:
     """As `fabula score` scores the same answers; an answer that cannot be read is a video without events. × 100"""
-    refs = {r["id"]: Story(r["id"], tuple(Event(Segment(*t), said) for t, said in told(r))) for r in records}
+    refs = {r["id"]: Story(r["id"], tuple(Event(Segment(*t), text) for t, text in read_events(r))) for r in records}
     preds = {r["id"]: predicted(r) for r in records}
     score = fabula.score(Corpus(preds), Corpus(refs), metrics=metric, task="dense")[metric]
     return 100 * float(score.value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.core.rooms import lazy_room
+from fabula.core.lazy_package import load_lazily
 
 __all__ = [
     "Cast",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fabula.media.people.parse import face_model, rebuild_faces
     from fabula.media.people.streams import Clip, cut_cast, shots_as_clips, write_streams
 
-lazy_room(
+load_lazily(
     __name__,
     {
         "Cast": "cast",

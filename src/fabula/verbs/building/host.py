@@ -33,11 +33,11 @@ def host(
         raise InputError("exists already", file=target, hint="choose another folder")
     try:
         with beside(target) as folder:
-            made = folder / "bundle"
+            built = folder / "bundle"
             for name, data in files.items():
-                (made / name).parent.mkdir(parents=True, exist_ok=True)
-                (made / name).write_bytes(data)
-            made.replace(target)
+                (built / name).parent.mkdir(parents=True, exist_ok=True)
+                (built / name).write_bytes(data)
+            built.replace(target)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=target, hint="check the folder") from None
     return target

@@ -100,7 +100,7 @@ def cut_videos(
     corpus, notes = io.read(refs, o.refs_format)
     for line in notes.lines():
         warn(line)
-    made = uniform(corpus, o.count, o.duration, o.reference_count, whole=not o.raw_duration)
+    built = uniform(corpus, o.count, o.duration, o.reference_count, whole=not o.raw_duration)
     if out is not None:
-        io.write(made, out, "submission")
-    return made
+        io.write(built, out, "submission")
+    return built

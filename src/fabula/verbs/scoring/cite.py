@@ -36,8 +36,8 @@ def cite(*used: str | Path | Metric | Protocol | Result) -> str:
     named: dict[str, list[str]] = {}  # paper → what of ours follows it
     for what in used:
         for paper, why in list_papers(what):
-            some = named.setdefault(paper, [])
-            some += [why] if why not in some else []
+            items = named.setdefault(paper, [])
+            items += [why] if why not in items else []
     entries = [f"% {', '.join(why)}\n{find_paper(paper).bibtex()}" for paper, why in named.items() if paper in PAPERS]
     entries += [f"% {', '.join(why)}: {paper}\n" for paper, why in named.items() if paper not in PAPERS]
     return "\n".join([*entries, OURS])

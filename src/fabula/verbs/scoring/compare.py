@@ -52,8 +52,8 @@ def compare(
     files = Cache().files  # references are read once
     refs = refs if any(map(is_texts, named.values())) else take_refs(refs, options)
     both = {name: take_both(system, refs, options, f"system {name}") for name, system in named.items()}
-    asked = {name: make_request(*found, options, progress) for name, found in both.items()}
-    results = {name: run_request(replace(request, cache=Cache(files=files))) for name, request in asked.items()}
+    wanted = {name: make_request(*found, options, progress) for name, found in both.items()}
+    results = {name: run_request(replace(request, cache=Cache(files=files))) for name, request in wanted.items()}
     first = next(iter(results.values()))
     for name, result in results.items():
         if result.task != first.task:
@@ -67,7 +67,7 @@ def compare(
     tables = {
         label: {name: (r.rows[label], first.metrics[label]) for name, r in results.items()} for label in first.scores
     }
-    seen = compare_rows(
+    report = compare_rows(
         tables,
         scales={label: s.scale for label, s in first.scores.items()},
         signatures={label: s.signature for label, s in first.scores.items()},
@@ -75,7 +75,7 @@ def compare(
         wide=by is not None,
     )
     return replace(
-        seen,
+        report,
         clusters=drawn,
-        warnings=(*(f"{name}: {w}" for name, r in results.items() for w in r.warnings), *seen.warnings),
+        warnings=(*(f"{name}: {w}" for name, r in results.items() for w in r.warnings), *report.warnings),
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula import metrics, text
 from fabula.benchmarks import room as protocol_room
 from fabula.core.notes import ignore
-from fabula.core.registry import Room, key
+from fabula.core.registry import Room, Thing, key
 from fabula.evaluate.tasks import TASKS
 from fabula.io import all_formats, moments, regions, stories
 from fabula.io.answers.readers import READERS
@@ -32,7 +32,7 @@ def first_line(thing: object) -> str:
     return lines[0] if lines else ""
 
 
-def everything(room: Room, warn: Warn) -> Iterator[tuple[Any, str]]:
+def everything(room: Room, warn: Warn) -> Iterator[tuple[Thing, str]]:
     """The things of a room, and behind ours those of other packages with what is said of where they are from."""
     yield from ((thing, "") for thing in room.all())
     yield from ((thing, f" [{plugin.package}]") for plugin, thing in room.others(warn))
@@ -63,8 +63,8 @@ def protocol_table(warn: Warn = ignore) -> Table:
 def format_table(warn: Warn = ignore) -> Table:
     rows = []
     for r, whose in [*((r, "") for r in all_formats()), *outside_formats(warn)]:
-        told = [", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about + whose]
-        rows.append([r.name, *told, visible(r.example)])
+        lines = [", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about + whose]
+        rows.append([r.name, *lines, visible(r.example)])
     return ("format", "tasks", "holds", "file", "written", "what it is", "example"), rows
 
 

@@ -40,7 +40,7 @@ def protocols(
 
         >>> refs = demo.REFERENCES["annotator_1"]
         >>> seen = fabula.protocols(demo.SYSTEMS["good"], refs, task="procedure", only=["pss-2022"])
-        >>> [column.name for column in seen.columns]
+        >>> [column.name for column in found.columns]
         ['default', 'pss-2022']
     """
     own = (options or ScoreOptions(), compared or Compared())
@@ -48,16 +48,16 @@ def protocols(
     names = compared.names or None
     options = take_sets(options)
     agreed = agreed_task(names)
-    predictions, several = take_both(predictions, refs, replace(options, task=options.task or agreed))
-    task = options.task or (None if agreed else infer_task(predictions, several, options.format))
+    system, several = take_both(predictions, refs, replace(options, task=options.task or agreed))
+    task = options.task or (None if agreed else infer_task(system, several, options.format))
     if compared.judges:
-        return panel(predictions, several, compared.judges, task or agreed, options=options, progress=progress)
+        return panel(system, several, compared.judges, task or agreed, options=options, progress=progress)
     if not options.names_judge:
-        return overview(predictions, several, names, task, progress=progress, options=options)
+        return overview(system, several, names, task, progress=progress, options=options)
     with open_session(options, progress) as judge:  # asked once for all protocols
-        seen = overview(predictions, several, names, task, progress=progress, options=options, judge=judge)
-    check_judged((m for column in seen.columns for m in column.metrics.values()), options)
-    return seen
+        found = overview(system, several, names, task, progress=progress, options=options, judge=judge)
+    check_judged((m for column in found.columns for m in column.metrics.values()), options)
+    return found
 
 
 def agreed_task(names: Sequence[str] | None) -> str | None:

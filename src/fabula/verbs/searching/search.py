@@ -37,8 +37,8 @@ def search(
     options = read_keywords("search", {**keywords, **named}, options or SearchOptions)
     from fabula.library.query import parse
 
-    asked = parse(query)  # before anything is opened
-    return open_searcher(options=options).find(asked, **settings_of(options))
+    wanted = parse(query)  # before anything is opened
+    return open_searcher(options=options).find(wanted, **settings_of(options))
 
 
 def settings_of(options: SearchOptions) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def open_searcher(
 
         device = find_device(options.device, "torch")
         model = Model(str(options.model), options.extract, device, options.other_features)
-    made = Searcher(store, embedder, cast=cast, model=model)
+    built = Searcher(store, embedder, cast=cast, model=model)
     if not calibrated:
-        made.calibration = None
-    return made
+        built.calibration = None
+    return built

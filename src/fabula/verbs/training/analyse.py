@@ -44,11 +44,11 @@ def analyse(
     need_learn()
     from fabula.learn.run import analyse as run_analysis
 
-    made = run_analysis(task, checkpoint, options, callbacks)
+    built = run_analysis(task, checkpoint, options, callbacks)
     if out is not None:
         from fabula.documents.files import write_text
         from fabula.report.analysis import as_files
 
-        for file, text in as_files(made).items():
+        for file, text in as_files(built).items():
             write_text(Path(out) / file, [text])
-    return made
+    return built

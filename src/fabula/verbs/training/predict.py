@@ -38,8 +38,8 @@ def predict(
     need_learn()
     from fabula.learn.run import predict as run_predict
 
-    made = run_predict(task, checkpoint, options, callbacks)
+    built = run_predict(task, checkpoint, options, callbacks)
     if out is not None:
-        task.write(made, Path(out))
-    task.write_page(made, options)
-    return made
+        task.write(built, Path(out))
+    task.write_page(built, options)
+    return built

@@ -64,5 +64,5 @@ def find_task(name: str) -> Task:
     found = room.find(name)
     if found is None:
         raise SpecError(f"no task is called {name!r}; {close_to(name, room.names())}")
-    made: Task = found()
-    return made
+    built: Task = found()
+    return built

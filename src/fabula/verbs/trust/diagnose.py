@@ -58,16 +58,17 @@ def diagnose(
     hands = (explained or Explained(), limits or Limits(), recall or Recall(), how, options or ScoreOptions())
     explained, limits, recall, how, options = split_keywords("diagnose", keywords, *hands, without=WITHOUT)
     task = explained.task if explained.task != "stories" else None
-    predictions, several = take_both(predictions, refs, replace(options, task=task))
-    if explained.task == "stories" and not holds_queries(predictions, options.format):
-        own: dict[str, Any] = {"ci": how, "options": options, "progress": progress}
-        return errors(predictions, several, metric=explained.metric, limits=limits, **own)
+    system, several = take_both(predictions, refs, replace(options, task=task))
+    if explained.task == "stories" and not holds_queries(system, options.format):
+        return errors(
+            system, several, metric=explained.metric, limits=limits, ci=how, options=options, progress=progress
+        )
     if explained.metric or options.spice:
         raise SpecError("for moments the score is R@k at an IoU: say --k and --iou")
     files = [ref for ref in several if not isinstance(ref, Corpus)]
-    if isinstance(predictions, Corpus) or len(files) < len(several):
+    if isinstance(system, Corpus) or len(files) < len(several):
         raise SpecError("rankings of moments are read from files, not from story corpora")
-    return retrieval(predictions, files, k=recall.k, iou=recall.iou, ci=how, options=options, progress=progress)
+    return retrieval(system, files, k=recall.k, iou=recall.iou, ci=how, options=options, progress=progress)
 
 
 def holds_queries(predictions: Readable, format: str | None) -> bool:

@@ -35,8 +35,8 @@ def check(
     hands = (options or CheckOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
     options, ask, how = split_keywords("check", keywords, *hands)
     pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
-    seen = check_judge(pairs, options, ask, how, progress)
-    return replace(seen, warnings=(*notes, *seen.warnings))
+    found = check_judge(pairs, options, ask, how, progress)
+    return replace(found, warnings=(*notes, *found.warnings))
 
 
 def plan(
@@ -69,5 +69,5 @@ def stress(
     hands = (options or AttackOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
     options, ask, how = split_keywords("stress", keywords, *hands)
     pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
-    seen = attack_judge(pairs, options, ask, how, progress)
-    return replace(seen, warnings=(*notes, *seen.warnings))
+    found = attack_judge(pairs, options, ask, how, progress)
+    return replace(found, warnings=(*notes, *found.warnings))

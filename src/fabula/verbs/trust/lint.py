@@ -84,12 +84,12 @@ def lint(
     options.check_fix(path)
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
     truth = tuple(as_file(ref, "references", "references", options.task, options.refs_format) for ref in several)
-    asked = CheckRequest(path, truth, options.format, options.refs_format)
-    kind: Kind = kind_of(asked, options.task)
-    report, format_read = kind.look(asked)
+    request = CheckRequest(path, truth, options.format, options.refs_format)
+    kind: Kind = kind_of(request, options.task)
+    report, format_read = kind.look(request)
     if not fix:
         return Linted(path, format_read, report)
-    found = Linted(path, format_read, report, fix, kind.mend(asked, fix))
+    found = Linted(path, format_read, report, fix, kind.mend(request, fix))
     dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
     return found
 

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
+
+import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
@@ -75,14 +77,14 @@ def meta(
 def read_both(scores: str | Path | Mapping[str, str | Path], answers: Path, options: MetaOptions) -> Judged:
     judgements, notes = read_judgements(answers, options.measure)
     named = scores if isinstance(scores, Mapping) else {"": scores}
-    held: dict[tuple[str, str], dict[str, float]] = {}
+    stored: dict[tuple[str, str], dict[str, float]] = {}
     for system, path in named.items():
         found = read_scores(Path(path), system)
-        if twice := held.keys() & found.keys():
+        if twice := stored.keys() & found.keys():
             item, whose = next(iter(twice))
             raise SpecError(f"item {item!r} of {whose!r} is scored in two files; name each file's system")
-        held |= found
-    return meet(judgements, held, options.metrics, notes)
+        stored |= found
+    return meet(judgements, stored, options.metrics, notes)
 
 
 def judge_flickr8k(
@@ -97,23 +99,21 @@ def judge_flickr8k(
         pairs = work / "pairs.jsonl"
         pairs.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
         result = score(pairs, task="captions", metrics=list(metrics), progress=progress, **vars(ask))
-    held: dict[tuple[str, str], dict[str, float]] = {(str(item["id"]), ""): {} for item in items}
+    stored: dict[tuple[str, str], dict[str, float]] = {(str(item["id"]), ""): {} for item in items}
     for name, rows in result.rows.items():
         for key, value in rows.by_key(result.scores[name].primary).items():
-            held[str(key), ""][name] = value
-    return meet(judgements, held)
+            stored[str(key), ""][name] = value
+    return meet(judgements, stored)
 
 
 def weigh_judged(judged: Judged, options: MetaOptions, progress: Progress = silent) -> Meta:
     """From judgements with scores to the finding."""
     j = judged.judgements
     people = People.of([x.value for x in j], [x.item for x in j], [x.cluster for x in j], [x.system for x in j])
-    scores: Mapping[str, Any] = judged.scores
+    scores: Mapping[str, Sequence[float]] = judged.scores
     if options.average:
-        import numpy as np
-
         first = np.unique(people.segment, return_index=True)[1]
-        scores = {name: people.mean(np.asarray(values)) for name, values in judged.scores.items()}
+        scores = {name: people.mean(np.asarray(values)).tolist() for name, values in judged.scores.items()}
         own = [j[k] for k in first.tolist()]
         people = People.of(
             people.mean(people.y).tolist(), [x.item for x in own], [x.cluster for x in own], [x.system for x in own]

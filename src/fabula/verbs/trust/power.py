@@ -120,15 +120,15 @@ def power(
         raise SpecError("one system has no difference; say which: --difference .01")
     tables, scales, unit, warnings = gather(several, refs, options, grouped, progress)
     lines = []
-    for metric, some in tables.items():
-        made = samples(some)
+    for metric, items in tables.items():
+        built = samples(items)
         scale = scales.get(metric, 100.0)
-        check_fraction(metric, asked.difference, [sample.value for sample in made])
-        if len(made) == 2:
-            lines.append(power_of_pair(metric, made[0], made[1], asked.alpha, asked.power, scale))
+        check_fraction(metric, asked.difference, [sample.value for sample in built])
+        if len(built) == 2:
+            lines.append(power_of_pair(metric, built[0], built[1], asked.alpha, asked.power, scale))
         else:
             rho = asked.correlation or 0.0
-            lines.append(power_of_pilot(metric, made[0], rho, asked.alpha, asked.power, scale))
+            lines.append(power_of_pilot(metric, built[0], rho, asked.alpha, asked.power, scale))
     return Powers(tuple(lines), asked, unit, warnings)
 
 
@@ -148,10 +148,11 @@ def gather(
     systems: Sequence[Data], refs: Data, options: ScoreOptions, grouped: Clusters, progress: Progress
 ) -> tuple[Tables, dict[str, float], str, tuple[str, ...]]:
     """Rows of every metric, of one or two systems; the metrics' scales; what is counted; warnings."""
-    if not refs and all(isinstance(s, str | Path) and is_rows(Path(s)) for s in systems):
+    files = [Path(system) for system in systems if isinstance(system, str | Path)]
+    if not refs and len(files) == len(systems) and all(map(is_rows, files)):
         if grouped.cluster is not None:
             raise SpecError("rows name no group; --cluster needs predictions and references")
-        tables = [read_rows(Path(s), options.metrics) for s in systems]
+        tables = [read_rows(file, options.metrics) for file in files]
         shared = [name for name in tables[0] if all(name in table for table in tables)]
         if not shared:
             raise SpecError(f"no column of numbers stands in both; there are: {', '.join(tables[0])}")
@@ -196,11 +197,12 @@ def read_rows(path: Path, wanted: Wanted | None) -> dict[str, Rows]:
         raise InputError("no column names the video or item of a row", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
     names = [name for name, value in entries[0].items() if name not in KEYS and read_number(value) is not None]
     if wanted is not None:
-        asked = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else [str(w) for w in wanted]
-        for name in asked:
+        several = wanted.split(",") if isinstance(wanted, str) else wanted if isinstance(wanted, Sequence) else [wanted]
+        columns = [str(name).strip() for name in several]
+        for name in columns:
             if name not in names:
                 raise SpecError(f"{path} has no column {name!r}; {close_to(name, names)}")
-        names = asked
+        names = columns
     found = {}
     for name in names:
         numbers = [(e, read_number(e.get(name))) for e in entries]

@@ -66,7 +66,7 @@ def stress(
     if ask.judge_flags and not asks:
         raise SpecError(f"{ask.judge_flags[0]} has no effect: none of these metrics asks a judge")
     with open_session(ask) if asks else nullcontext() as judge:
-        seen = perturb_stories(
+        found = perturb_stories(
             [metric.with_judge(judge) for metric in wanted],
             stories,
             changes=options.ways or None,
@@ -75,7 +75,7 @@ def stress(
             ci=Resampling(resamples=options.resamples, seed=options.seed),
             progress=progress,
         )
-    return replace(seen, warnings=(*warnings, *seen.warnings))
+    return replace(found, warnings=(*warnings, *found.warnings))
 
 
 def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions) -> Stress:
@@ -95,9 +95,9 @@ def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None,
     for m in wanted:
         found = refuse_queries(cast("MomentMetric", m), queries, options.copies, how)
         cells[str(m)] = {REFUSE: None if found is None else refused(*found, len(queries))}
-    said = {str(m): m.signature({"queries": len(queries)}) for m in wanted}
+    text = {str(m): m.signature({"queries": len(queries)}) for m in wanted}
     return Stress(
-        cells, said, len(queries), options.copies, options.seed, how, (*notes.lines(), *tell_cells(cells, "queries"))
+        cells, text, len(queries), options.copies, options.seed, how, (*notes.lines(), *tell_cells(cells, "queries"))
     )
 
 
@@ -113,7 +113,7 @@ def stress_questions(
         raise SpecError("no questions are bundled; name a file of them with --corpus")
     notes = Notes()
     responses = list(read_responses(corpus, notes, role="references").values())
-    seen = stress_answers(
+    found = stress_answers(
         cast("list[QuestionMetric]", wanted),
         responses,
         changes=options.ways or None,
@@ -121,7 +121,7 @@ def stress_questions(
         how=Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed),
         progress=progress,
     )
-    return replace(seen, warnings=(*notes.lines(), *seen.warnings))
+    return replace(found, warnings=(*notes.lines(), *found.warnings))
 
 
 DRAWS = 500  # of answers: each folds whole tables

@@ -1,7 +1,7 @@
 """Our own reader of single moments: the first time of the answer itself that says it is one, else its first number.
 
 A clock or a unit says so: "In the 2 minute video the best moment is at 0:15" means 15. A length that comes before a
-noun ("2 minute video") is passed over where another time follows. A window is meant as a whole: its ends are given.
+noun ("2 minute video") is skipped where another time follows. A window is meant as a whole: its ends are given.
 """
 
 from __future__ import annotations

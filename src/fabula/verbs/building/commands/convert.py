@@ -59,5 +59,5 @@ def convert_free(source: Path, target: Path, options: ConvertOptions, free: Answ
         raise SpecError("--from does not apply with --answers; leave one of them out")
     check_outputs([source, *free.refs], free, TARGET=target)
     to = {} if options.to is None else {"to": options.to}
-    asked = ParseOptions(audit=free.audit, unit=free.unit, refs_format=free.refs_format, **to)
-    convert_answers(source, target, free.refs, asked)
+    wanted = ParseOptions(audit=free.audit, unit=free.unit, refs_format=free.refs_format, **to)
+    convert_answers(source, target, free.refs, wanted)

@@ -43,9 +43,9 @@ def command(kind: str, refs: tuple[Path, ...], out: Path, options: HostOptions) 
     fabula host evalai --refs test.json --protocol soda-2021 -o challenge
     python -m lmms_eval --include_path "$(fabula host --where lmms-eval)" --tasks fabula_dense …
     """
-    made = host(kind, refs, out, options=options)
-    names = ", ".join(sorted(p.name for p in made.iterdir()))
-    print_note(f"{made}/: {names}")
+    built = host(kind, refs, out, options=options)
+    names = ", ".join(sorted(p.name for p in built.iterdir()))
+    print_note(f"{built}/: {names}")
     if not options.wheel:
         warn(
             f"the program asks pip for fabula=={__version__} where the server has none, and no index has it; "

@@ -49,11 +49,11 @@ def command() -> None:
 @flags(steps.NewOptions, into="options")
 def new(plan: Path, options: steps.NewOptions) -> None:
     """Create a study from PLAN: find clips, assign questions, make a link for each rater. A study never changes."""
-    made, design = steps.new(plan, out=options.out)
-    asked = sum(slot.role == "question" for slot in design.slots)
+    study, design = steps.new(plan, out=options.out)
+    answers = sum(slot.role == "question" for slot in design.slots)
     print_note(
-        f"study {made.id} in {options.out}/: {len(design.questions)} questions, {design.raters} raters, {asked} answers"
-        f"; links.csv holds a link for each rater"
+        f"study {study.id} in {options.out}/: {len(design.questions)} questions, {design.raters} raters, "
+        f"{answers} answers; links.csv holds a link for each rater"
     )
 
 

@@ -46,14 +46,14 @@ def uniform(refs: Path, options: UniformOptions, outputs: Submission) -> None:
     fabula score uniform8.json --refs yc2_my_test.json --protocol pss-2022
     """
     check_outputs([refs], outputs)
-    made = baseline("uniform", refs, outputs.out, options=options, warn=warn)
-    print_note(f"{len(made):,} videos, {made.events:,} segments → {outputs.out}")
+    built = baseline("uniform", refs, outputs.out, options=options, warn=warn)
+    print_note(f"{len(built):,} videos, {built.events:,} segments → {outputs.out}")
 
 
 def fill_blanks(kind: Literal["same-id", "all-different"], refs: Path, outputs: FillIn) -> None:
     check_outputs([refs], outputs)
-    made = baseline(kind, refs, outputs.out, warn=warn)
-    print_note(f"{len(made):,} clips, {sum(map(len, made.values())):,} blanks → {outputs.out}")
+    built = baseline(kind, refs, outputs.out, warn=warn)
+    print_note(f"{len(built):,} clips, {sum(map(len, built.values())):,} blanks → {outputs.out}")
 
 
 fill_refs = refs_option(required=True, help="Fill-in references: clips and blanks.", several=False)

@@ -63,20 +63,20 @@ def command(
     check_outputs([*systems, *refs, options.sets], outputs)
     with show_progress() as progress:
         own = {"cluster": grouped.cluster, "progress": progress}
-        seen = compare(named, refs, options=options, testing=testing, **own)
+        found = compare(named, refs, options=options, testing=testing, **own)
     printed = write_forms(
-        (outputs.latex, lambda: report.latex(seen)), (outputs.markdown, lambda: report.markdown(seen))
+        (outputs.latex, lambda: report.latex(found)), (outputs.markdown, lambda: report.markdown(found))
     )
     shown = Shown(
-        document=lambda: report.as_json(seen),
-        lines=printed or (lambda: report.plain(seen)),
-        drawn=lambda: report.rich_tables(seen),
+        document=lambda: report.as_json(found),
+        lines=printed or (lambda: report.plain(found)),
+        drawn=lambda: report.rich_tables(found),
         verbatim=printed is not None,
-        warnings=seen.warnings,
+        warnings=found.warnings,
     )
     show(shown, outputs.json_)
     if outputs.fail_if_worse:
-        check_worse(seen)
+        check_worse(found)
 
 
 def name_systems(systems: tuple[Path, ...], names: tuple[str, ...]) -> dict[str, Path] | tuple[Path, ...]:
@@ -86,6 +86,6 @@ def name_systems(systems: tuple[Path, ...], names: tuple[str, ...]) -> dict[str,
     if len(names) != len(systems):
         raise SpecError(f"--names gives {len(names)} names for {len(systems)} systems")
     if not all(names) or len(set(names)) < len(names):
-        said = ",".join(names)
-        raise SpecError(f"--names {said}: a name is empty or stands twice; give each system its own")
+        text = ",".join(names)
+        raise SpecError(f"--names {text}: a name is empty or stands twice; give each system its own")
     return dict(zip(names, systems, strict=True))

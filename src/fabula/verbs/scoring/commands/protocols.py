@@ -54,19 +54,19 @@ def command(
     """
     check_outputs([predictions, *refs, options.sets, *compared.judges], outputs)
     with show_progress() as progress:
-        seen = protocols(predictions, refs, options=options, compared=compared, progress=progress)
-    if isinstance(seen, Panel):
+        found = protocols(predictions, refs, options=options, compared=compared, progress=progress)
+    if isinstance(found, Panel):
         from fabula.report import judges
 
-        own = seen
-        told = Shown(
+        own = found
+        shown = Shown(
             document=lambda: judges.panel_json(own),
             lines=lambda: judges.panel(own),
             after=lambda: judges.differences(own),
             warnings=own.warnings,
         )
-        return show(told, outputs.json_)
-    overview, explain = seen, compared.explain
+        return show(shown, outputs.json_)
+    overview, explain = found, compared.explain
     shown = Shown(
         document=lambda: report.as_json(overview),
         lines=lambda: report.explained(overview, *explain) if explain else report.plain(overview),
@@ -75,7 +75,7 @@ def command(
         warnings=overview.warnings,
     )
     if outputs.readings is not None:
-        if seen.readings is None:
+        if found.readings is None:
             raise SpecError("--readings: the predictions hold no free-form answers")
-        write_text(outputs.readings, (json.dumps(line, ensure_ascii=False) + "\n" for line in seen.readings.lines()))
+        write_text(outputs.readings, (json.dumps(line, ensure_ascii=False) + "\n" for line in found.readings.lines()))
     show(shown, outputs.json_)

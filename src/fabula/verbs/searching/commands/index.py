@@ -27,12 +27,12 @@ def command(videos: Path, options: IndexOptions) -> None:
     """
     with show_training() as progress:
         done = index(videos, options=options, progress=progress, warn=warn)
-    told = [
+    text = [
         f"{n:,} {what}" for n, what in ((done.new, "new"), (done.changed, "changed"), (done.removed, "deleted")) if n
     ]
-    told += [f"{done.others:,} by another process"] if done.others else []
-    told += [f"{done.left:,} changed while they were read: index again"] if done.left else []
+    text += [f"{done.others:,} by another process"] if done.others else []
+    text += [f"{done.left:,} changed while they were read: index again"] if done.left else []
     speed = f", {done.rate()}" if done.frames else ""
     print_note(
-        f"{done.videos:,} videos, {done.clips:,} clips → {options.store} ({', '.join(told) or 'nothing new'}{speed})"
+        f"{done.videos:,} videos, {done.clips:,} clips → {options.store} ({', '.join(text) or 'nothing new'}{speed})"
     )

@@ -95,9 +95,9 @@ def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
     from fabula.library import sheet
     from fabula.library.query import parse
 
-    asked = parse(query)
+    wanted = parse(query)
     searcher = api.open_searcher(options=options)
-    found = searcher.find(asked, **api.settings_of(options))
+    found = searcher.find(wanted, **api.settings_of(options))
     if outputs.html is not None:
         from fabula.documents.files import write_text
 
@@ -137,10 +137,10 @@ def ask_many(queries: Path, outputs: Outputs, options: SearchOptions) -> None:
         check_new(outputs.out)
     from fabula.library.queries import answer_queries, read_queries_file
 
-    asked = read_queries_file(queries)
+    wanted = read_queries_file(queries)
     searcher = api.open_searcher(options=options)
     with show_progress() as progress:
-        count, nothing = answer_queries(searcher, asked, outputs.out, progress, **api.settings_of(options))
+        count, nothing = answer_queries(searcher, wanted, outputs.out, progress, **api.settings_of(options))
     print_note(f"{count:,} queries, {nothing:,} answered with nothing → {outputs.out}")
 
 
@@ -150,25 +150,25 @@ def calibrate(outputs: Outputs, options: SearchOptions) -> None:
 
     with show_progress() as progress:
         searcher = api.open_searcher(options=options, calibrated=False)
-        made = calibrate_store(searcher, outputs.calibrate, progress)
+        built = calibrate_store(searcher, outputs.calibrate, progress)
     if outputs.plot is not None:
         from fabula.documents.files import write_text
         from fabula.report.drawing.panels import as_file
 
-        write_text(outputs.plot, [as_file(made.figure)])
-    if made.unknown:
-        warn(f"the embedder knows no word of {made.unknown:,} queries; they find nothing")
-    c = made.calibration
+        write_text(outputs.plot, [as_file(built.figure)])
+    if built.unknown:
+        warn(f"the embedder knows no word of {built.unknown:,} queries; they find nothing")
+    c = built.calibration
     lines = [
         f"map\t{c.kind} on {c.on}",
-        f"ECE (10 equal-width bins)\t{made.ece:.4f}",
-        f"nothing said at .5, without an answer\t{made.refused:.4f}",
-        f"nothing said at .5, with an answer\t{made.lost:.4f}",
+        f"ECE (10 equal-width bins)\t{built.ece:.4f}",
+        f"nothing said at .5, without an answer\t{built.refused:.4f}",
+        f"nothing said at .5, with an answer\t{built.lost:.4f}",
     ]
     document = {**c.about, "kind": c.kind, "on": c.on}
     show(Shown(document=lambda: document, lines=lambda: lines), outputs.json_)
     if str(outputs.json_) != "-":
-        print_note(f"of {made.held_out:,} queries that were held out; kept in {options.store}")
+        print_note(f"of {built.held_out:,} queries that were held out; kept in {options.store}")
 
 
 def build_index(outputs: Outputs, options: SearchOptions) -> None:

@@ -205,4 +205,5 @@ def open_server(body: bytes, port: int) -> ThreadingHTTPServer:
     try:
         return Server((HOST, port), Handler)
     except OSError as error:
-        raise InputError(f"port {port} cannot be opened ({error.strerror})", hint="choose another") from None
+        problem = f"port {port} cannot be opened ({error.strerror})"
+        raise InputError(problem, hint="choose another, or --port 0") from None

@@ -38,13 +38,13 @@ def make_analyse(task: Task) -> click.Command:
             check_new(outputs.out / "index.html")
         make_folder(outputs.out)
         with show_training() as watch:
-            made = analyse(
+            built = analyse(
                 task.name, checkpoint, outputs.out, options=options, callbacks=Callbacks(watch=watch, warn=warn)
             )
-        print_note(f"{len(made.figures)} figures → {outputs.out}/index.html")
+        print_note(f"{len(built.figures)} figures → {outputs.out}/index.html")
 
-    made: click.Command = command
-    return made
+    built: click.Command = command
+    return built
 
 
 command = task_group(

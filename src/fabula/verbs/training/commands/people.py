@@ -158,11 +158,11 @@ def cut(store: Path, options: CutOptions) -> None:
     fabula people cut people.npz --clips clips.jsonl -o streams/
     fabula train micap --data sets/ --features streams/ …
     """
-    made = calls.cut_people(store, options, warn)
-    faces = sum(map(len, made.face.values()))
-    if not made.face:
-        print_note(f"no face in any of {len(made.empty):,} clips: nothing was written")
+    built = calls.cut_people(store, options, warn)
+    faces = sum(map(len, built.face.values()))
+    if not built.face:
+        print_note(f"no face in any of {len(built.empty):,} clips: nothing was written")
         return
-    print_note(f"{faces:,} faces in {len(made.face):,} clips, {len(made.empty):,} clips without one → {options.out}")
-    if made.nobody:
-        print_note(f"{made.nobody:,} faces are nobody's and were left out")
+    print_note(f"{faces:,} faces in {len(built.face):,} clips, {len(built.empty):,} clips without one → {options.out}")
+    if built.nobody:
+        print_note(f"{built.nobody:,} faces are nobody's and were left out")

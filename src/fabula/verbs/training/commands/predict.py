@@ -43,12 +43,12 @@ def make_predict(task: Task) -> click.Command:
         check_outputs([checkpoint, *paths_read(options)], outputs, **written)
         with show_training() as watch:
             callbacks = Callbacks(watch=watch, warn=warn)
-            made = predict(task.name, checkpoint, outputs.out, options=options, callbacks=callbacks)
+            built = predict(task.name, checkpoint, outputs.out, options=options, callbacks=callbacks)
         where = ", ".join(str(path) for path in (outputs.out, *written.values()) if path is not None)
-        print_note(f"{task.count(made)} → {where}")
+        print_note(f"{task.count(built)} → {where}")
 
-    made: click.Command = command
-    return made
+    built: click.Command = command
+    return built
 
 
 def paths_read(options: PredictOptions) -> list[Path | None]:

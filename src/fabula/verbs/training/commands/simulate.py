@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -33,22 +32,22 @@ def make_simulate(task: Task) -> click.Command:
     @flags(task.Simulate, into="options")
     @flags(Outputs, into="outputs")
     def command(options: Options, outputs: Outputs) -> None:
-        made = simulate_world(task.name, outputs.out, options=options, overwrite=outputs.overwrite)
-        print_note(f"{made} → {outputs.out}/: fabula train {task.name} --data {outputs.out} --out RUN")
+        built = simulate_world(task.name, outputs.out, options=options, overwrite=outputs.overwrite)
+        print_note(f"{built} → {outputs.out}/: fabula train {task.name} --data {outputs.out} --out RUN")
 
     command.help = (
         f"Make a SIMULATED world of the task {task.name}: no video is seen, and the stores say so. The folder is what "
         f"a user's own data would be: fabula train {task.name} --data FOLDER."
     )
-    made: click.Command = command
-    return made
+    built: click.Command = command
+    return built
 
 
 class Simulate(click.Command):
     """Files of annotations; or, as the first word, a task that has a world of its own."""
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         if args and not Path(args[0]).exists() and (found := room.find(args[0])) is not None:
             task: Task = found()

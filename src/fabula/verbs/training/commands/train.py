@@ -47,8 +47,8 @@ def make_train(task: Task) -> click.Command:
         if talks:
             print_note(f"run in {run.out}/: predict with: fabula predict {task.name} {run.out} …")
 
-    made: click.Command = command
-    return made
+    built: click.Command = command
+    return built
 
 
 command = task_group("train", "Train a model: fabula train TASK --out RUN.", make_train)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -49,13 +48,21 @@ def command(
     fabula diagnose rankings.json --refs queries.jsonl --task moments --k 1 --iou 0.7
     """
     check_outputs([predictions, *refs], outputs)
-    asked: dict[str, Any] = {"options": options, "explained": explained, "limits": limits, "recall": recall, "how": how}
     with show_progress() as progress:
-        seen = diagnose(predictions, refs, **asked, progress=progress)
+        found = diagnose(
+            predictions,
+            refs,
+            options=options,
+            explained=explained,
+            limits=limits,
+            recall=recall,
+            how=how,
+            progress=progress,
+        )
     shown = Shown(
-        document=lambda: report.as_json(seen),
-        lines=lambda: report.plain(seen),
-        drawn=report.draw_tables(seen),
-        warnings=seen.warnings,
+        document=lambda: report.as_json(found),
+        lines=lambda: report.plain(found),
+        drawn=report.draw_tables(found),
+        warnings=found.warnings,
     )
     show(shown, outputs.json_)

@@ -81,9 +81,9 @@ def check(
         show(Shown(document=lambda: asdict(found), lines=lambda: report.planned(found)), out.json_)
         return
     with show_progress() as progress:
-        seen = api.check(predictions, refs, options=options, ask=ask, how=how, progress=progress)
+        result = api.check(predictions, refs, options=options, ask=ask, how=how, progress=progress)
     shown = Shown(
-        document=lambda: report.checked_json(seen), lines=lambda: report.checked(seen), warnings=seen.warnings
+        document=lambda: report.checked_json(result), lines=lambda: report.checked(result), warnings=result.warnings
     )
     show(shown, out.json_)
 
@@ -112,8 +112,8 @@ def stress(
     """
     check_outputs([predictions, *refs, ask.judge_replay], out, **{"--judge-record": ask.judge_record})
     with show_progress() as progress:
-        seen = api.stress(predictions, refs, options=options, ask=ask, how=how, progress=progress)
+        found = api.stress(predictions, refs, options=options, ask=ask, how=how, progress=progress)
     shown = Shown(
-        document=lambda: report.attacked_json(seen), lines=lambda: report.attacked(seen), warnings=seen.warnings
+        document=lambda: report.attacked_json(found), lines=lambda: report.attacked(found), warnings=found.warnings
     )
     show(shown, out.json_)

@@ -41,21 +41,21 @@ def command(
     """
     check_outputs([*systems, *refs, options.sets], outputs)
     with show_progress() as progress:
-        seen = power(list(systems), refs, options=options, asked=asked, cluster=grouped.cluster, progress=progress)
+        found = power(list(systems), refs, options=options, asked=asked, cluster=grouped.cluster, progress=progress)
     head = [
         "metric",
-        f"{seen.unit} seen",
+        f"{found.unit} seen",
         "sigma",
         "observed",
         "difference",
-        f"{seen.unit} needed",
+        f"{found.unit} needed",
         "smallest detectable difference",
     ]
     show(
         Shown(
-            document=seen.to_dict,
-            lines=lambda: [*plain_rows(head, list_rows(seen)), "", describe_test(seen)],
-            warnings=seen.warnings,
+            document=found.to_dict,
+            lines=lambda: [*plain_rows(head, list_rows(found)), "", describe_test(found)],
+            warnings=found.warnings,
         ),
         outputs.json_,
     )

@@ -45,11 +45,11 @@ def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions,
     """
     check_outputs([files.corpus], files)
     with show_progress() as progress:
-        seen = stress(metrics, files.corpus, options=options, ask=ask, progress=progress)
+        found = stress(metrics, files.corpus, options=options, ask=ask, progress=progress)
     shown = Shown(
-        document=lambda: report.as_json(seen),
-        lines=lambda: report.plain(seen),
-        drawn=lambda: report.rich_tables(seen),
-        warnings=seen.warnings,
+        document=lambda: report.as_json(found),
+        lines=lambda: report.plain(found),
+        drawn=lambda: report.rich_tables(found),
+        warnings=found.warnings,
     )
     show(shown, files.json_)

@@ -1,7 +1,7 @@
-"""Packages that load their names when they are first asked for.
+"""Packages that load their names at first use.
 
 Python makes a package's modules its attributes when they are imported. Where a function has the name of its file
-(`match.ordered`), the module would hide it; these packages know better.
+(`match.ordered`), the module would hide it; these packages return the function.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 
-class LazyRoom(ModuleType):
-    """A package whose names are loaded when they are first asked for; a name is never its file's module."""
+class LazyPackage(ModuleType):
+    """A package whose names are loaded at first use; a name is never its file's module."""
 
     homes: Mapping[str, str]
 
@@ -30,8 +30,8 @@ class LazyRoom(ModuleType):
             super().__setattr__(name, value)
 
 
-def lazy_room(room: str, homes: Mapping[str, str]) -> None:
-    """Said by a room in its last line: which file has which name."""
-    module = sys.modules[room]
-    module.__class__ = LazyRoom
+def load_lazily(package: str, homes: Mapping[str, str]) -> None:
+    """Called in the last line of a package: which file has which name."""
+    module = sys.modules[package]
+    module.__class__ = LazyPackage
     module.__dict__["homes"] = homes
