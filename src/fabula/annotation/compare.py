@@ -15,6 +15,7 @@ import numpy as np
 from fabula.annotation.moments import Moment
 from fabula.annotation.recipe import Recipe
 from fabula.annotation.store import Store
+from fabula.documents.fields import JsonDict
 
 RESAMPLES = 10_000
 
@@ -31,7 +32,7 @@ def draw_sample(store: Store, size: int, seed: int) -> list[Moment]:
     return sample
 
 
-def compare(store: Store, recipes: Sequence[Recipe], moments: Sequence[Moment], seed: int = 0) -> dict[str, Any]:
+def compare(store: Store, recipes: Sequence[Recipe], moments: Sequence[Moment], seed: int = 0) -> JsonDict:
     """What A and B made of the moments that both have done."""
     a, b = (outcomes(store, recipe.hash, moments) for recipe in recipes)
     both = sorted(a.keys() & b.keys())
@@ -60,7 +61,7 @@ def compare(store: Store, recipes: Sequence[Recipe], moments: Sequence[Moment], 
     }
 
 
-def outcomes(store: Store, recipe: str, moments: Sequence[Moment]) -> dict[str, dict[str, Any]]:
+def outcomes(store: Store, recipe: str, moments: Sequence[Moment]) -> dict[str, JsonDict]:
     found = {}
     for m in moments:
         rows = store.rows(
@@ -71,7 +72,7 @@ def outcomes(store: Store, recipe: str, moments: Sequence[Moment]) -> dict[str, 
     return found
 
 
-def describe(found: dict[str, dict[str, Any]], both: Sequence[str]) -> dict[str, Any]:
+def describe(found: dict[str, JsonDict], both: Sequence[str]) -> JsonDict:
     chosen = [found[k]["chosen"] for k in both]
     scores = [c["score"] for c in chosen if c["score"] is not None]
     n = max(1, len(both))

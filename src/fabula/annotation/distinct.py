@@ -17,6 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.errors import import_extra
+from fabula.media.people.cluster import join, number
+
 Vectors = NDArray[np.float32]  # [N, C]
 Labels = NDArray[np.int64]  # [N] number of the cluster, −1 for none
 Embedder = Callable[[Sequence[str]], Vectors]
@@ -80,40 +83,24 @@ def cluster(e: Vectors, weight: NDArray[np.int64], eps: float, least: int) -> La
         np.add.at(degree, j, weight[i])
     core = degree >= least
     parent = np.arange(N)
-
-    def find(x: int) -> int:
-        while parent[x] != x:
-            parent[x] = parent[parent[x]]
-            x = int(parent[x])
-        return x
-
     border = np.full(N, N, dtype=np.int64)  # the first core of a point that is none
     for i, j in strips(e, eps):
         both = core[i] & core[j]
-        for a, b in zip(i[both].tolist(), j[both].tolist(), strict=True):
-            x, y = find(a), find(b)
-            if x != y:
-                parent[max(x, y)] = min(x, y)
+        join(parent, i[both], j[both])
         one = core[i] & ~core[j]
         np.minimum.at(border, j[one], i[one])
         other = core[j] & ~core[i]
         np.minimum.at(border, i[other], j[other])
-    roots = np.array([find(x) if core[x] else -1 for x in range(N)], dtype=np.int64)
+    roots = np.where(core, parent, -1)
     reached = ~core & (border < N)
     roots[reached] = roots[border[reached]]
-    names = {root: k for k, root in enumerate(sorted(set(roots[roots >= 0].tolist())))}
-    return np.array([names.get(root, -1) for root in roots.tolist()], dtype=np.int64)
+    return number(roots, by_label=True)
 
 
 def project(e: Vectors, seed: int = 0) -> NDArray[np.float64]:
     """t-SNE (van der Maaten & Hinton, JMLR 2008) in the plane. [N, 2]"""
-    try:
-        from sklearn.manifold import TSNE
-    except ImportError:
-        from fabula.core.errors import MissingExtra
-
-        raise MissingExtra("t-SNE", "annotate-stats") from None
+    manifold = import_extra("sklearn.manifold", "t-SNE", "annotate-stats")
     if len(e) < 4:
         return np.zeros((len(e), 2))
-    model = TSNE(perplexity=min(30.0, (len(e) - 1) / 3), init="pca", random_state=seed, metric="cosine")
+    model = manifold.TSNE(perplexity=min(30.0, (len(e) - 1) / 3), init="pca", random_state=seed, metric="cosine")
     return np.asarray(model.fit_transform(e), dtype=np.float64)

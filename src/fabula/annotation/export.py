@@ -31,6 +31,7 @@ from fabula.annotation.stats import MARK, Row, describe
 from fabula.annotation.store import Store
 from fabula.core import atomic
 from fabula.core.errors import InputError, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import load_json, name_write_failures
 from fabula.media.base import hash_file, stamp
 
@@ -54,7 +55,7 @@ class Export:
 
 def export(
     store: Store, recipe: str, out: Path, settings: Export, embed: Embedder, overwrite: bool = False
-) -> dict[str, Any]:
+) -> JsonDict:
     """Write the benchmark of a recipe into a folder of its own; returns what the card tells.
 
     A benchmark that is there is replaced if nobody has changed it; with `overwrite` whatever was done to it.
@@ -102,13 +103,13 @@ def hash_files(folder: Path) -> dict[str, str]:
     return found
 
 
-def hash_mark(description: dict[str, Any]) -> str:
+def hash_mark(description: JsonDict) -> str:
     """Of what the mark says besides the hashes."""
     rest = {key: value for key, value in description.items() if key != "files"}
     return hashlib.sha256(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode()).hexdigest()
 
 
-def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed: Embedder) -> dict[str, Any]:
+def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed: Embedder) -> JsonDict:
     rows: list[Row] = []
     with (
         (folder / f"{settings.split}.jsonl").open("w", encoding="utf-8", newline="\n") as lines,
@@ -141,15 +142,15 @@ def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed
     return description
 
 
-def as_line(document: dict[str, Any]) -> str:
+def as_line(document: JsonDict) -> str:
     return json.dumps(document, ensure_ascii=False) + "\n"
 
 
-def dump(path: Path, document: Any) -> None:
+def dump(path: Path, document: object) -> None:
     path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
-def as_released(moment: Moment, chosen: dict[str, Any]) -> dict[str, Any]:
+def as_released(moment: Moment, chosen: JsonDict) -> JsonDict:
     return {
         "video": moment.video,
         "time": [moment.start, moment.end],
@@ -161,11 +162,11 @@ def as_released(moment: Moment, chosen: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def make_row(m: Moment, chosen: dict[str, Any]) -> Row:
+def make_row(m: Moment, chosen: JsonDict) -> Row:
     return Row(m.id, m.video, m.start, m.end, m.duration, m.caption, chosen["text"], chosen["score"], chosen["branch"])
 
 
-def count_audit(document: dict[str, Any], settings: Export) -> None:
+def count_audit(document: JsonDict, settings: Export) -> None:
     for dropped in document.get("dropped") or ():
         settings.dropped[dropped["why"]] += 1
     for audit in document.get("audits") or ():
@@ -173,7 +174,7 @@ def count_audit(document: dict[str, Any], settings: Export) -> None:
             settings.repaired[f"{audit['step']}: {what}"] += 1
 
 
-def find_near(rows: Sequence[Row], embed: Embedder, settings: Export) -> dict[str, Any]:
+def find_near(rows: Sequence[Row], embed: Embedder, settings: Export) -> JsonDict:
     found = find_clusters([row.fine for row in rows], embed, settings.eps)
     groups: dict[int, list[Any]] = {}
     for row, label in zip(rows, found.labels.tolist(), strict=True):
@@ -188,9 +189,7 @@ def find_near(rows: Sequence[Row], embed: Embedder, settings: Export) -> dict[st
     }
 
 
-def describe_run(
-    store: Store, recipe: str, rows: Sequence[Row], settings: Export, near: dict[str, Any]
-) -> dict[str, Any]:
+def describe_run(store: Store, recipe: str, rows: Sequence[Row], settings: Export, near: JsonDict) -> JsonDict:
     status = summarise(store, recipe)
     return {
         "name": settings.name,
@@ -212,7 +211,7 @@ def describe_run(
 # ── the card ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_card(description: dict[str, Any], settings: Export) -> str:
+def write_card(description: JsonDict, settings: Export) -> str:
     c, r = description["captions"], description["recipe"]
     head = {
         "license": settings.licence,
@@ -227,7 +226,7 @@ def write_card(description: dict[str, Any], settings: Export) -> str:
     return f"---\n{yaml}\n---\n" + "\n".join(card_lines(description, c, r)) + "\n"
 
 
-def card_lines(description: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> Iterator[str]:
+def card_lines(description: JsonDict, c: JsonDict, r: JsonDict) -> Iterator[str]:
     yield f"# {plain(description['name'])}\n"
     yield "Fine-grained captions of video moments, made by models from coarse ones with the pipeline of VERIFIED"
     yield "(Chen et al., NeurIPS 2024). No person has checked them, unless somebody says so below.\n"
@@ -314,7 +313,7 @@ def write_label_studio(folder: Path, rows: Sequence[Row], settings: Export) -> N
     (place / "config.xml").write_text(LABELS, encoding="utf-8", newline="\n")
 
 
-def as_task(row: Row, video: str) -> dict[str, Any]:
+def as_task(row: Row, video: str) -> JsonDict:
     span = f"#t={row.start:g},{row.end:g}"  # what a player shows of it
     task = {"id": row.id, video: f"{row.video}{span}", "coarse": row.coarse, "fine": row.fine, "branch": row.branch}
     return {**task, "start": row.start, "end": row.end, "score": row.score}

@@ -10,8 +10,8 @@ import json
 import random
 import re
 from collections.abc import Callable
-from typing import Any
 
+from fabula.documents.fields import JsonDict
 from fabula.llm.fake import count_images, read_prompt
 
 QUOTED = re.compile(r"\"([^\"]{3,400})\"")
@@ -21,7 +21,7 @@ LOOKS = ("a red shirt", "a blue cap", "long dark hair", "a white dress", "brown 
 MOVES = ("turning left", "walking slowly", "stepping back", "raising one hand", "looking down", "leaning forward")
 
 
-def reply(body: dict[str, Any]) -> str:
+def reply(body: JsonDict) -> str:
     """The answer to a request."""
     prompt = read_prompt(body)
     seed = json.dumps([body, count_images(body)], sort_keys=True)

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from fabula.annotation.moments import Moment
-from fabula.core.errors import InputError, MissingExtra
+from fabula.core.errors import InputError, import_extra
 
 SIDE = 336  # pixels of a frame's shorter side
 QUALITY = 85  # of JPEG
@@ -61,8 +61,13 @@ class Videos:
         spans = self.shots[path]
         start, end = moment.start, min(moment.end, spans[-1][1])
         if start >= end:
-            problem = f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s"
-            raise InputError(problem, file=path, video=moment.id, noun="moment", hint="fix its times, or leave it out")
+            raise InputError(
+                f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s",
+                file=path,
+                video=moment.id,
+                noun="moment",
+                hint="fix its times, or leave it out",
+            )
         wanted = {"keys": key_times(spans, start, end, keys), "even": even_times(start, end, even)}
         shown = take_frames(path, sorted({t for times in wanted.values() for t in times}))
         return {kind: [(t, shown[t]) for t in times] for kind, times in wanted.items()}
@@ -101,10 +106,7 @@ def take_frames(path: Path, times: Sequence[float]) -> dict[float, bytes]:
 
 
 def encode_jpeg(video: object, frame: object) -> bytes:
-    try:
-        import cv2
-    except ImportError:
-        raise MissingExtra("writing frames", "features") from None
+    cv2 = import_extra("cv2", "writing frames", "features")
     picture = video.convert(frame)  # type: ignore[attr-defined]
     fine, data = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
     assert fine

@@ -13,12 +13,11 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.data.moments import Id
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import check_path, has_lines, read_objects
 
 SHAPE = '{"desc_id", "video", "time": [start, end], "cog_desc", "duration"}'
@@ -64,7 +63,7 @@ def read_lines(path: Path) -> Iterator[Moment]:
         yield read_line(source.mapping(entry, f"line {number}", hint=f"a moment is {SHAPE}"), f"line {number}", source)
 
 
-def read_line(entry: dict[str, Any], at: str, source: Source) -> Moment:
+def read_line(entry: JsonDict, at: str, source: Source) -> Moment:
     name = next((key for key in IDS if key in entry), IDS[0])
     id = source.identity(source.entry(entry, name, None, at), f"{at} {name}")
     video = source.text(source.entry(entry, "video", id, at), "video", id)
@@ -80,8 +79,12 @@ def read_line(entry: dict[str, Any], at: str, source: Source) -> Moment:
 
 def check_moment(moment: Moment, source: Source) -> Moment:
     if not 0 <= moment.start < moment.end:
-        problem = f"from {moment.start:g} to {moment.end:g} s"
-        raise source.wrong(problem, moment.id, "time", "a moment begins at 0 or later and ends after that")
+        raise source.wrong(
+            f"from {moment.start:g} to {moment.end:g} s",
+            moment.id,
+            "time",
+            "a moment begins at 0 or later and ends after that",
+        )
     return moment
 
 

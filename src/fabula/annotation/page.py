@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
+from fabula.documents.fields import JsonDict
 from fabula.report.drawing.charts import draw_histogram, draw_points
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
@@ -18,7 +18,7 @@ figcaption{color:#555;font-size:.9rem}svg{background:#fafafa;max-width:100%;heig
 figcaption{color:#aaa}svg text{fill:#ccc}}"""
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A user's string as HTML text."""
     return escape(str(value).encode("utf-8", "replace").decode("utf-8"))
 
@@ -37,7 +37,7 @@ def figure(drawn: str, title: str) -> str:
     return f"<figure>{drawn}<figcaption>{text(title)}</figcaption></figure>"
 
 
-def make_page(told: dict[str, Any]) -> str:
+def make_page(told: JsonDict) -> str:
     """The page of what `fabula annotate stats` found."""
     parts = [f"<h1>{text(told['title'])}</h1>", *draw_tables(told)]
     for name, bins in told["histogram"].items():
@@ -60,7 +60,7 @@ def make_page(told: dict[str, Any]) -> str:
     )
 
 
-def draw_tables(told: dict[str, Any]) -> list[str]:
+def draw_tables(told: JsonDict) -> list[str]:
     branches = sorted({b for d in told["files"].values() for b in d["branches"]})
     head = ["", "captions", "videos", "span / s", *(f"{b} {x}" for b in branches for x in ("captions", "c")), "c"]
     head += ["words coarse", "words fine", "end after the video", "tell a time"]
@@ -95,7 +95,7 @@ def draw_tables(told: dict[str, Any]) -> list[str]:
     return parts
 
 
-def draw_words(told: dict[str, Any]) -> list[str]:
+def draw_words(told: JsonDict) -> list[str]:
     parts = [f"<h2>What fine captions add</h2><p>Counted on {told['captions']:,} captions.</p>"]
     for kind in ("static", "dynamic"):
         listed = "".join(f"<li>{text(word)} {n}</li>" for word, n in told[kind]["most"])

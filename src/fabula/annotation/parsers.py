@@ -15,7 +15,8 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+
+from fabula.documents.fields import JsonDict
 
 LONGEST = 200_000  # characters of an answer that is read
 QUOTES = "\"'“”„‟‘’‚‛«»`*_ \t\r\n"
@@ -51,7 +52,7 @@ class Audit:
     refused: list[tuple[str, str]] = field(default_factory=list)  # text, reason
     prose: int = 0  # characters beside what was asked for
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {"repaired": self.repaired, "refused": [list(pair) for pair in self.refused], "prose": self.prose}
 
 
@@ -145,7 +146,7 @@ def parse_variants(text: str) -> Items:
         audit.prose += len(text) - len(fenced[1])
         text = fenced[1]
     start = text.find("{")
-    pairs: list[tuple[str, Any]] | None = None
+    pairs: list[tuple[str, object]] | None = None
     if start >= 0:
         try:
             decoder = json.JSONDecoder(strict=False, object_pairs_hook=list)
@@ -168,7 +169,7 @@ def parse_variants(text: str) -> Items:
     return Items(tuple(t for t in map(clean_words, texts) if t), audit)
 
 
-def walk_pairs(pairs: Any, depth: int = 0) -> Iterator[str]:
+def walk_pairs(pairs: object, depth: int = 0) -> Iterator[str]:
     """Texts under numeric keys, or in a list, at any depth that a model might choose."""
     if depth > 4 or not isinstance(pairs, list):
         return

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from fabula.annotation.keyframes import FrameSampler
 from fabula.annotation.moments import Moment
@@ -17,6 +16,7 @@ from fabula.annotation.prompts import VARIABLES
 from fabula.annotation.recipe import ROLES, Recipe
 from fabula.annotation.store import Store
 from fabula.core.errors import InputError
+from fabula.documents.fields import JsonDict
 from fabula.llm import EndpointOptions
 from fabula.llm.call import PICTURE, count_tokens
 from fabula.llm.prices import Prices
@@ -64,8 +64,8 @@ class Plan:
     def total(self) -> StepPlan:
         return add(*self.steps.values())
 
-    def to_dict(self) -> dict[str, Any]:
-        def as_dict(s: StepPlan) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
+        def as_dict(s: StepPlan) -> JsonDict:
             return {"calls": s.calls, "tokens_in": s.tokens_in, "tokens_out": s.tokens_out, "cost": s.cost}
 
         return {
@@ -168,7 +168,7 @@ def plan_step(name: str, recipe: Recipe, prices: Prices, size: tuple[int, int, f
 # ── how far ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def summarise(store: Store, recipe: str | None = None) -> dict[str, Any]:
+def summarise(store: Store, recipe: str | None = None) -> JsonDict:
     """What a store holds: moments by state, calls by step with their tokens and price, failures by kind."""
     known = store.recipes()
     chosen = store.find_recipe(recipe) if recipe or len(known) == 1 else None
@@ -205,7 +205,7 @@ def summarise(store: Store, recipe: str | None = None) -> dict[str, Any]:
     }
 
 
-def list_failed(store: Store, recipe: str, most: int = 20) -> list[dict[str, Any]]:
+def list_failed(store: Store, recipe: str, most: int = 20) -> list[JsonDict]:
     """Some moments that failed, and why."""
     question = (
         "SELECT m.id, json_extract(o.document, '$.kind'), json_extract(o.document, '$.message') FROM outcomes o "

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fabula.annotation.prompts import Prompt, load_prompts
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.llm import EndpointOptions
 
 ROLES = {
@@ -78,12 +78,10 @@ class Recipe:
     models: Mapping[str, str]  # by role: text, image, video, judge
     prompts: Mapping[str, Prompt]
     options: RecipeOptions = field(default_factory=RecipeOptions)
-    evaluator: Mapping[str, Any] | None = None  # what a noise evaluator says of itself: its weights, its features
+    evaluator: JsonObject | None = None  # what a noise evaluator says of itself: its weights, its features
 
     @classmethod
-    def of(
-        cls, endpoint: EndpointOptions, options: RecipeOptions, evaluator: Mapping[str, Any] | None = None
-    ) -> Recipe:
+    def of(cls, endpoint: EndpointOptions, options: RecipeOptions, evaluator: JsonObject | None = None) -> Recipe:
         names = {
             "text": endpoint.model,
             "image": options.image_model or endpoint.model,
@@ -98,7 +96,7 @@ class Recipe:
         judged = self.options.scorer == "judge"
         return [s for s in ROLES if (s != "judge" or judged) and (s not in REWRITES or self.options.rewrites)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         o = self.options
         return {
             "models": dict(self.models),
@@ -113,7 +111,7 @@ class Recipe:
             "parameters": self.parameters(0),
         }
 
-    def parameters(self, tried: int) -> dict[str, Any]:
+    def parameters(self, tried: int) -> JsonDict:
         o = self.options
         return {"temperature": o.temperature, "max_tokens": o.max_tokens, "seed": o.seed + tried}
 

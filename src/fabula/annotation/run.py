@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from fabula.annotation import fake
 from fabula.annotation.keyframes import Frames, FrameSampler
@@ -21,6 +20,7 @@ from fabula.annotation.steps import FrameSet, Scorer, annotate
 from fabula.annotation.store import Store
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, silent
+from fabula.documents.fields import JsonDict
 from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, Image
 from fabula.llm.answer import Attempt
 from fabula.llm.ask import open_client, work_through
@@ -93,7 +93,7 @@ class Work:
     async def work(self, moments: Iterable[Moment]) -> None:
         self.decoding = asyncio.Semaphore(DECODERS)
         total = self.store.count_moments()
-        done = total - self.count_pending()
+        done = total - self.store.count_moments(self.hash)
         width = self.batch.moments if self.batch else self.endpoint.concurrency
         async with open_client(self.endpoint, self.note, self.reply, self.batches()) as self.client:
 
@@ -109,20 +109,14 @@ class Work:
     def batches(self) -> Callable[[HttpClient], Batcher] | None:
         if self.batch is None:
             if left := len(self.store.batches()):
-                problem = f"{left} batches were sent from this store and not fetched"
                 raise InputError(
-                    problem, file=self.store.path, hint="continue with --batch, or discard them with --forget-batches"
+                    f"{left} batches were sent from this store and not fetched",
+                    file=self.store.path,
+                    hint="continue with --batch, or discard them with --forget-batches",
                 )
             return None
         how = self.batch
         return lambda client: Batcher(client, self.store, lambda: self.threads > 0, how.pause, how.longest)
-
-    def count_pending(self) -> int:
-        question = (
-            "SELECT count(*) FROM moments m WHERE NOT EXISTS "
-            "(SELECT 1 FROM outcomes o WHERE o.moment = m.key AND o.recipe = ?)"
-        )
-        return int(self.store.rows(question, (self.hash,))[0][0])
 
     # one moment
 
@@ -141,7 +135,7 @@ class Work:
             self.failed += 1
         self.store.put_outcome(moment.key, self.hash, state, document)
 
-    async def attempt(self, moment: Moment) -> tuple[str, dict[str, Any]]:
+    async def attempt(self, moment: Moment) -> tuple[str, JsonDict]:
         frames = Pictures(self, moment)
         while True:
             frame_set = await frames.frame_set()

@@ -14,16 +14,15 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from fabula.annotation.keyframes import FrameSampler
 from fabula.annotation.recipe import Recipe
 from fabula.annotation.run import Work
 from fabula.annotation.steps import Scorer
 from fabula.annotation.store import Store, lock_file
-from fabula.core.errors import FabulaError
 from fabula.core.notes import Progress
-from fabula.jobs.runner import Runner
+from fabula.documents.fields import JsonDict
+from fabula.jobs.runner import Runner, run_jobs
 from fabula.llm import EndpointOptions
 
 
@@ -54,14 +53,13 @@ def shard_folder(store: Path) -> Path:
     return store.with_name(store.name + ".shards")
 
 
-def work_on(shard: Shard) -> dict[str, Any]:
+def work_on(shard: Shard) -> JsonDict:
     """The worker's side."""
     with Store(shard.store, asleep=True) as known, Store(shard.path, work=True) as own:
         own.add_moments(known.moments(after=shard.after, until=shard.until))
         work = Work(own, shard.recipe, shard.endpoint, shard.make_sampler(), shard.budget, known, shard.make_scorer())
         pending = known.moments(shard.recipe.hash, shard.after, shard.until)
-        done = {row[0] for row in own.rows("SELECT moment FROM outcomes WHERE recipe = ?", (shard.recipe.hash,))}
-        work.run(m for m in pending if m.key not in done)
+        work.run(own.without(shard.recipe.hash, pending))
         return {"made": work.answered, "failed": work.failed, "stopped": work.stopped}
 
 
@@ -73,12 +71,12 @@ def run_shards(
     make_sampler: Callable[[], FrameSampler | None],
     progress: Progress,
     make_scorer: Callable[[], Scorer | None] = nobody,
-) -> dict[str, Any]:
+) -> JsonDict:
     """All pending moments of the store, which the caller has closed; it is locked meanwhile."""
     take_over_shards(path)
     with Store(path, work=True) as store:
         store.put_recipe(work.recipe.hash, work.recipe.to_dict())
-        last = int(store.rows("SELECT coalesce(max(row), 0) FROM moments")[0][0])
+        last = store.last_row()
         store.change("PRAGMA journal_mode = DELETE")  # one file, as it is read elsewhere
     count = max(1, min(workers, last))
     budget = None if work.budget is None else max(0.0, work.budget - work.spent) / count
@@ -90,23 +88,17 @@ def run_shards(
     ]
     shard_folder(path).mkdir(exist_ok=True)
     lock = lock_file(path)
-    totals: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}
-    faults: list[FabulaError] = []
+    totals: JsonDict = {"made": 0, "failed": 0, "stopped": None}
     try:
-        for done, (_, answer) in enumerate(runner.map(work_on, shards), 1):
+        for done, answer in enumerate(run_jobs(work_on, shards, runner), 1):
             progress("shards", done, count)
-            if isinstance(answer, FabulaError):
-                faults.append(answer)
-            else:
-                totals["made"] += answer["made"]
-                totals["failed"] += answer["failed"]
-                totals["stopped"] = totals["stopped"] or answer["stopped"]
+            totals["made"] += answer["made"]
+            totals["failed"] += answer["failed"]
+            totals["stopped"] = totals["stopped"] or answer["stopped"]
     finally:
         if lock is not None:
             os.close(lock)
         take_over_shards(path)
-    if faults:
-        raise faults[0]
     return totals
 
 

@@ -14,15 +14,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fabula.annotation.candidates import LEAK, WORD
-from fabula.annotation.distinct import Embedder, embed_unit, find_clusters, project
+from fabula.annotation.distinct import Embedder, Vectors, embed_unit, find_clusters, project
 from fabula.core.errors import InputError
 from fabula.data.moments import Id
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import check_path, read_objects
 
 MARK = "fabula-benchmark.json"  # says that a folder was written by `fabula annotate export`
@@ -76,7 +76,7 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def describe(rows: Sequence[Row]) -> dict[str, Any]:
+def describe(rows: Sequence[Row]) -> JsonDict:
     """A line of Table 1, and what else is counted."""
     branches = sorted({row.branch for row in rows if row.branch})
     words = {side: [len(getattr(row, side).split()) for row in rows] for side in ("coarse", "fine")}
@@ -119,16 +119,16 @@ def histogram(scores: Sequence[float], width: float = BIN) -> list[tuple[float, 
     return [(k * width, counts[k]) for k in range(min(counts), max(counts) + 1)] if counts else []
 
 
-def distinctiveness(rows: Sequence[Row], embed: Embedder, eps: float, least: int) -> dict[str, Any]:
+def distinctiveness(rows: Sequence[Row], embed: Embedder, eps: float, least: int) -> JsonDict:
     """Table 2."""
-    out: dict[str, Any] = {"eps": eps, "least": least}
+    out: JsonDict = {"eps": eps, "least": least}
     for side in ("coarse", "fine"):
         found = find_clusters([getattr(row, side) for row in rows], embed, eps, least)
         out[side] = {"classes": found.classes, "instances": found.instances, "unique": found.unique}
     return out
 
 
-def picture(rows: Sequence[Row], embed: Embedder, eps: float, least: int = LEAST) -> dict[str, Any]:
+def picture(rows: Sequence[Row], embed: Embedder, eps: float, least: int = LEAST) -> JsonDict:
     """Figure 5: where t-SNE puts the captions that are clustered under the coarse text, and their clusters."""
     found = find_clusters([row.coarse for row in rows], embed, eps, least)
     chosen = np.flatnonzero(found.labels >= 0)
@@ -141,12 +141,12 @@ def picture(rows: Sequence[Row], embed: Embedder, eps: float, least: int = LEAST
     return {"clusters": found.classes, "points": len(chosen), "labels": found.labels[chosen].tolist(), **sides}
 
 
-def spread(e: Any) -> Any:
+def spread(e: Vectors) -> Vectors:
     """Equal points a hair apart: t-SNE's neighbourhoods need some width."""
     return e + np.random.default_rng(0).normal(0, 1e-4, e.shape).astype(np.float32)
 
 
-def new_words(rows: Sequence[Row], sample: int) -> dict[str, Any]:
+def new_words(rows: Sequence[Row], sample: int) -> JsonDict:
     """What fine captions say beyond their coarse ones, by part of speech; of so many, evenly chosen."""
     from fabula.text.spice.parse import parse_all
 
@@ -214,9 +214,9 @@ def load_embedder(name: str) -> Callable[[], Embedder]:
 
 def remember(embed: Embedder) -> Embedder:
     """The same embedder, asked once for each text."""
-    known: dict[str, Any] = {}
+    known: dict[str, Vectors] = {}
 
-    def embed_new(texts: Sequence[str]) -> Any:
+    def embed_new(texts: Sequence[str]) -> Vectors:
         fresh = [text for text in dict.fromkeys(texts) if text not in known]
         if fresh:
             known.update(zip(fresh, embed(fresh), strict=True))

@@ -14,12 +14,13 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from fabula.annotation import parsers
 from fabula.annotation.candidates import Candidate, Dropped, screen
 from fabula.annotation.moments import Moment
 from fabula.annotation.recipe import REWRITES, Recipe
+from fabula.documents.fields import JsonDict
 from fabula.llm import Call, CallError, EndpointError, Image
 
 SCHEMA = {
@@ -62,7 +63,7 @@ class Trail:
     recipe: Recipe
     ask: Ask
     calls: list[list[str]] = field(default_factory=list)  # [step, key]
-    audits: list[dict[str, Any]] = field(default_factory=list)
+    audits: list[JsonDict] = field(default_factory=list)
     lost: list[list[str]] = field(default_factory=list)  # [branch, why]
     failure: CallError | None = None  # of the first branch that was lost
 
@@ -96,7 +97,7 @@ def role(step: str) -> str:
 
 async def annotate(
     moment: Moment, frame_set: FrameSet, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, JsonDict]:
     """The state and the outcome of a moment: done, or empty if every candidate is rejected.
 
     CallError where a call failed that may succeed another time, or where one failed and nothing came of the others.
@@ -252,12 +253,12 @@ def choose(candidates: Sequence[Candidate]) -> Candidate | None:
     return max(candidates, key=lambda c: -math.inf if c.score is None else c.score, default=None)
 
 
-async def ask_rewrites(trail: Trail) -> dict[str, Any]:
+async def ask_rewrites(trail: Trail) -> JsonDict:
     """q⁺, q^{s−} and q^{d−} of the coarse caption, screened."""
     original = trail.moment.caption
     found = await together(*(read_items(trail, step, trail.prompt(step, original=original)) for step in REWRITES))
     positives, dropped = screen([(text, REWRITES[0]) for text in found[0].texts], original)
-    out: dict[str, Any] = {REWRITES[0]: [c.text for c in positives]}
+    out: JsonDict = {REWRITES[0]: [c.text for c in positives]}
     for step, items in zip(REWRITES[1:], found[1:], strict=True):
         accepted, more = screen([(text, step) for text in items.texts], original, [c.text for c in positives])
         out[step] = [c.text for c in accepted]
@@ -265,6 +266,6 @@ async def ask_rewrites(trail: Trail) -> dict[str, Any]:
     return out | {"dropped": [as_dict(d) for d in dropped]}
 
 
-def as_dict(one: Candidate | Dropped) -> dict[str, Any]:
+def as_dict(one: Candidate | Dropped) -> JsonDict:
     names = ("text", "branch", "score") if isinstance(one, Candidate) else ("text", "branch", "why")
     return {name: getattr(one, name) for name in names}

@@ -26,7 +26,7 @@ from typing import Any
 from fabula.annotation.moments import Moment, read_line
 from fabula.core.errors import InputError, shown
 from fabula.data.moments import Id
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import parse_json
 from fabula.llm import Answer, Call
 from fabula.llm.answer import Attempt
@@ -35,6 +35,7 @@ from fabula.llm.batch import Sent
 APPLICATION, VERSION = 0x46414241, 1  # "FABA"
 FAULTS = (sqlite3.Error, UnicodeError)  # sqlite3 quotes bytes of a damaged file in its messages
 PAGE = 500  # moments held at a time
+NO_OUTCOME = "NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.moment = m.key AND o.recipe = ?)"
 TABLES = """
 CREATE TABLE moments (
     row INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, key TEXT NOT NULL,
@@ -98,8 +99,11 @@ class Store:
                 or db.execute("PRAGMA user_version").fetchone()[0] != VERSION
                 or db.execute("SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()[0]
             ):  # a view or a trigger would run somebody else's statements
-                hint = "name another file with --store"
-                raise InputError("is no store of annotations, or of another version", file=self.path, hint=hint)
+                raise InputError(
+                    "is no store of annotations, or of another version",
+                    file=self.path,
+                    hint="name another file with --store",
+                )
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA cache_size = -16384")  # 16 MB
         except BaseException:
@@ -134,15 +138,15 @@ class Store:
                 raise
             self.db.execute("COMMIT")
 
-    def change(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def change(self, statement: str, values: Sequence[object] = ()) -> None:
         with name_faults(self.path):
             self.db.execute(statement, values)
 
-    def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, question: str, values: Sequence[object] = ()) -> list[Any]:
         with name_faults(self.path):
             return self.db.execute(question, values).fetchall()
 
-    def parse(self, text: Any, what: str) -> Any:
+    def parse(self, text: object, what: str) -> Any:
         """A cell of JSON."""
         if not isinstance(text, str):
             raise self.damaged(text, what)
@@ -169,15 +173,25 @@ class Store:
                 if count:
                     batch = self.db.execute("SELECT key FROM moments WHERE id = ?", (json.dumps(m.id),)).fetchone()
                 if batch is not None and batch[0] != m.key:
-                    hint = "a store holds one set of moments; name another with --store"
-                    raise InputError("is in the store with other words or times", video=m.id, noun="moment", hint=hint)
+                    raise InputError(
+                        "is in the store with other words or times",
+                        video=m.id,
+                        noun="moment",
+                        hint="a store holds one set of moments; name another with --store",
+                    )
                 if batch is None:
                     row = (json.dumps(m.id), m.key, m.video, m.start, m.end, m.caption, m.duration)
                     self.db.execute(statement, row)
         return self.count_moments()
 
-    def count_moments(self) -> int:
-        return int(self.rows("SELECT count(*) FROM moments")[0][0])
+    def count_moments(self, pending: str | None = None) -> int:
+        """All of them; with `pending` a recipe: those without an outcome."""
+        if pending is None:
+            return int(self.rows("SELECT count(*) FROM moments")[0][0])
+        return int(self.rows(f"SELECT count(*) FROM moments m WHERE {NO_OUTCOME}", (pending,))[0][0])
+
+    def last_row(self) -> int:
+        return int(self.rows("SELECT coalesce(max(row), 0) FROM moments")[0][0])
 
     def moments(self, pending: str | None = None, after: int = 0, until: int | None = None) -> Iterator[Moment]:
         """In their order, a page at a time; with `pending` a recipe: those without an outcome, each content once.
@@ -185,10 +199,8 @@ class Store:
         `after` and `until` are rows."""
         where = "row > ?" + (f" AND row <= {int(until)}" if until is not None else "")
         if pending is not None:
-            where += (
-                " AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.moment = m.key AND o.recipe = ?)"
-                " AND NOT EXISTS (SELECT 1 FROM moments n WHERE n.key = m.key AND n.row < m.row)"
-            )
+            twin = "SELECT 1 FROM moments n WHERE n.key = m.key AND n.row < m.row"
+            where += f" AND {NO_OUTCOME} AND NOT EXISTS ({twin})"
         names = "row, id, video, start, end, caption, duration"
         question = f"SELECT {names} FROM moments m WHERE {where} ORDER BY row LIMIT {PAGE}"
         row = after
@@ -197,8 +209,9 @@ class Store:
             for columns in page:
                 yield self.read_moment(*columns)
 
-    def read_moment(self, row: int, id: Any, video: Any, start: Any, end: Any, caption: Any, duration: Any) -> Moment:
+    def read_moment(self, row: int, *cells: object) -> Moment:
         """A row of the table; a store that somebody else changed may hold anything."""
+        id, video, start, end, caption, duration = cells
         entry = {
             "desc_id": self.parse(id, f"moments row {row} id"),
             "video": video,
@@ -286,11 +299,11 @@ class Store:
 
     # outcomes
 
-    def put_recipe(self, hash: str, document: dict[str, Any]) -> None:
+    def put_recipe(self, hash: str, document: JsonDict) -> None:
         row = (hash, json.dumps(document, sort_keys=True))
         self.change("INSERT OR IGNORE INTO recipes SELECT ?, count(*), ? FROM recipes", row)
 
-    def recipes(self) -> dict[str, dict[str, Any]]:
+    def recipes(self) -> dict[str, JsonDict]:
         """Those that were run, the first first."""
         found = {}
         for hash, text in self.rows("SELECT hash, document FROM recipes ORDER BY row"):
@@ -305,13 +318,14 @@ class Store:
         found = [hash for hash in known if begins is None or hash.startswith(begins)]
         if len(found) != 1:
             there = ", ".join(known) or "none"
-            problem = (
-                "no recipe was run" if not known else f"{len(found)} recipes" + (f" {shown(begins)}" if begins else "")
+            raise InputError(
+                "no recipe was run" if not known else f"{len(found)} recipes" + (f" {shown(begins)}" if begins else ""),
+                file=self.path,
+                hint=f"there are: {there}; name one with --recipe",
             )
-            raise InputError(problem, file=self.path, hint=f"there are: {there}; name one with --recipe")
         return found[0]
 
-    def put_outcome(self, moment: str, recipe: str, state: str, document: dict[str, Any]) -> None:
+    def put_outcome(self, moment: str, recipe: str, state: str, document: JsonDict) -> None:
         chosen = document.get("chosen") or {}
         text = json.dumps(document, ensure_ascii=False, sort_keys=True)
         row = (moment, recipe, state, chosen.get("branch"), chosen.get("score"), chosen.get("text"), text)
@@ -326,14 +340,14 @@ class Store:
         self.change(f"DELETE FROM outcomes WHERE recipe = ? AND state IN ({marks})", (recipe, *states))
         return int(count)
 
-    def outcomes(self, recipe: str) -> Iterator[tuple[Moment, str | None, dict[str, Any]]]:
+    def outcomes(self, recipe: str) -> Iterator[tuple[Moment, str | None, JsonDict]]:
         """Every moment with its state and outcome; None where it has none yet."""
         question = "SELECT state, document FROM outcomes WHERE moment = ? AND recipe = ?"
         for moment in self.moments():
             found = self.rows(question, (moment.key, recipe))
             yield (moment, *self.read_outcome(moment, *found[0])) if found else (moment, None, {})
 
-    def read_outcome(self, moment: Moment, state: Any, text: Any) -> tuple[str, dict[str, Any]]:
+    def read_outcome(self, moment: Moment, state: object, text: object) -> tuple[str, JsonDict]:
         """State and document of a moment, checked as far as others take them for granted."""
         if not isinstance(state, str):
             raise self.damaged(state, f"outcome of {shown(moment.id)}")
@@ -361,7 +375,7 @@ class Store:
                 self.db.execute("DETACH DATABASE other")
 
 
-def check_recipe(document: Any, at: str, source: Source) -> dict[str, Any]:
+def check_recipe(document: object, at: str, source: Source) -> JsonDict:
     recipe = source.mapping(document, at)
     for name in ("models", "prompts"):
         for key, value in source.mapping(source.entry(recipe, name, None, at), f"{at} {name}").items():
@@ -379,7 +393,7 @@ def check_recipe(document: Any, at: str, source: Source) -> dict[str, Any]:
     return recipe
 
 
-def check_outcome(document: Any, done: bool, id: Id, source: Source) -> dict[str, Any]:
+def check_outcome(document: object, done: bool, id: Id, source: Source) -> JsonDict:
     outcome = source.mapping(document, "outcome", id)
     if done:
         chosen = source.mapping(source.entry(outcome, "chosen", id), "chosen", id)
@@ -402,8 +416,9 @@ def lock_file(path: Path) -> int | None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # SQLite's files beside it have its rights
     except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
-        raise InputError(problem, file=path, hint="check the folder, or name another with --store") from None
+        raise InputError(
+            f"cannot be written ({error.strerror})", file=path, hint="check the folder, or name another with --store"
+        ) from None
     try:
         import fcntl
 

@@ -12,6 +12,9 @@ FabulaError
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+
 from fabula.core.printable import LONGEST, cut, fit, one_line, printable
 
 
@@ -65,6 +68,14 @@ class MissingExtra(FabulaError):  # noqa: N818  (reads better than MissingExtraE
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
         return type(self), (self.what, self.extra)  # it may come from another process
+
+
+def import_extra(module: str, what: str, extra: str) -> ModuleType:
+    """The module of an optional dependency; MissingExtra says what needs it and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra(what, extra) from None
 
 
 class KernelError(FabulaError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,6 +16,9 @@ from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.data.stories import Segment
 from fabula.documents.document import Document, open_document
+
+JsonDict = dict[str, Any]  # a JSON object …
+JsonObject = Mapping[str, Any]  # … that is read alone: a header, a manifest, a .toml table
 
 LONGEST_CAPTION = 100_000  # characters; the longest paragraph of any data set known to us has under 10,000
 VAST = 1e300  # between -VAST and VAST a number needs no closer look; NaN is not

@@ -18,10 +18,10 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fabula.core.atomic import remove_all_leftovers
 from fabula.core.errors import InputError, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import dump_json, load_json, name_write_failures, write_bytes
 
 MANIFEST = "manifest.json"
@@ -51,12 +51,12 @@ class Folder:
             digest.update(piece)
         return str(digest.hexdigest())
 
-    def hasher(self, parts: tuple[str, ...]) -> Any:
+    def hasher(self, parts: tuple[str, ...]) -> hashlib.blake2b:
         return hashlib.blake2b("\0".join((self.mark, *parts, "")).encode(), digest_size=SIZE)
 
     # JSON, its seal under the first key
 
-    def put(self, document: dict[str, Any], *parts: str) -> None:
+    def put(self, document: JsonDict, *parts: str) -> None:
         """An object, which is not empty, as JSON."""
         body = json.dumps(document, separators=(",", ":"))[1:].encode("ascii")
         self.put_bytes([f'{OPENING}{self.seal(parts, [body])}", '.encode(), body], *parts)
@@ -81,15 +81,21 @@ class Folder:
         body = data[head + 3 :]
         return body if data[: head + 3] == f'{OPENING}{self.seal(parts, [body])}", '.encode() else None
 
-    def get(self, *parts: str) -> dict[str, Any]:
-        """The object that was put there."""
+    def find(self, *parts: str) -> JsonDict | None:
+        """The object that was put there; None where it is not there, or damaged."""
         body = self.body(parts)
-        if body is None:
-            hint = (
-                "--resume computes it again; every machine must see the work folder; or start again with another --work"
+        return None if body is None else json.loads(b"{" + body)
+
+    def get(self, *parts: str) -> JsonDict:
+        """The object that was put there."""
+        found = self.find(*parts)
+        if found is None:
+            raise InputError(
+                "is not there, or damaged",
+                file=self.at(*parts),
+                hint="--resume computes it again; every machine must see the work folder; "
+                "or start again with another --work",
             )
-            raise InputError("is not there, or damaged", file=self.at(*parts), hint=hint)
-        found: dict[str, Any] = json.loads(b"{" + body)
         return found
 
     # large files, whose seals stand elsewhere
@@ -129,23 +135,28 @@ def read_regular(path: Path) -> bytes | None:
         return None
 
 
-def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool) -> tuple[Folder, dict[str, int]]:
+def begin(path: Path, inputs: JsonDict, plan: dict[str, int], resume: bool) -> tuple[Folder, dict[str, int]]:
     """The folder of a run, and its plan: that of the earlier one where it is resumed, for the same inputs."""
     inputs = json.loads(json.dumps({**inputs, "layout": LAYOUT}))  # as the file has them
     manifest = path / MANIFEST
     try:
         taken = manifest.exists() or manifest.is_symlink()
         if not taken and path.exists() and any(not f.name.startswith(f".{MANIFEST}") for f in path.iterdir()):
-            hint = "--work takes a new folder, an empty one, or that of an earlier run"
-            raise InputError("is not empty and holds no earlier run", file=path, hint=hint)
+            raise InputError(
+                "is not empty and holds no earlier run",
+                file=path,
+                hint="--work takes a new folder, an empty one, or that of an earlier run",
+            )
         is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"cannot be used as a work folder ({error.strerror or error})"
-        raise InputError(problem, file=path, hint="name another with --work") from None
+        raise InputError(
+            f"cannot be used as a work folder ({error.strerror or error})", file=path, hint="name another with --work"
+        ) from None
     if taken and not resume:
-        hint = "use --resume to continue it, or name another folder with --work"
-        raise InputError("holds an earlier run", file=path, hint=hint)
+        raise InputError(
+            "holds an earlier run", file=path, hint="use --resume to continue it, or name another folder with --work"
+        )
     if taken:
         plan = read_plan(manifest, inputs, plan)
         remove_all_leftovers(path)
@@ -177,7 +188,7 @@ def empty(folder: Folder) -> None:
             folder.path.rmdir()
 
 
-def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> dict[str, int]:
+def read_plan(manifest: Path, inputs: JsonDict, like: dict[str, int]) -> dict[str, int]:
     """The plan of an earlier run over these inputs."""
     try:
         if manifest.is_file() and manifest.stat().st_size > LONGEST:
@@ -193,17 +204,20 @@ def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> d
         raise damaged(manifest, "it says nothing of the inputs")
     other = sorted(k for k in {*inputs, *there} if k not in there or k not in inputs or there[k] != inputs[k])
     if other:
-        hint = "give what the run began with, or name another folder with --work"
         named = [k if k in inputs or len(k) < 40 else shown(k) for k in other[:NAMED]]
         more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
-        raise InputError(f"holds a run that differs in: {', '.join(named)}{more}", file=manifest.parent, hint=hint)
-    plan: dict[str, Any] = {name: manifest_found.get(name) for name in like}
+        raise InputError(
+            f"holds a run that differs in: {', '.join(named)}{more}",
+            file=manifest.parent,
+            hint="give what the run began with, or name another folder with --work",
+        )
+    plan: JsonDict = {name: manifest_found.get(name) for name in like}
     if manifest_found.keys() != {"inputs", "seal", *like} or manifest_found["seal"] != fingerprint(inputs, plan):
         raise damaged(manifest, "its seal is not that of what stands in it")
     return plan
 
 
-def fingerprint(inputs: dict[str, Any], plan: dict[str, Any]) -> str:
+def fingerprint(inputs: JsonDict, plan: JsonDict) -> str:
     """The fingerprint of a run: its inputs, its settings and the number of parts."""
     text = json.dumps([inputs, plan], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=SIZE).hexdigest()

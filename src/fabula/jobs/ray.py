@@ -13,9 +13,11 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TypeVar
 
 from fabula.core.errors import FabulaError, MissingExtra
+from fabula.documents.fields import JsonDict
 from fabula.jobs.runner import attempt
 
 RETRIES = 5  # of one job, for workers that die; an error of ours is not tried again
@@ -32,19 +34,19 @@ class Ray:
     Where the program has already called ray.init, that cluster is used and left as it was.
     """
 
-    def __init__(self, address: str | None = None, **options: Any) -> None:
+    def __init__(self, address: str | None = None, **options: object) -> None:
         if importlib.util.find_spec("ray") is None:
             raise MissingExtra("--engine ray", "ray")
         self.address, self.options = address, options
 
-    def ready(self) -> AbstractContextManager[Any]:
+    def ready(self) -> AbstractContextManager[ModuleType]:
         return cluster(self.address, self.options)
 
     def map(self, work: Callable[[J], T], jobs: Iterable[J]) -> Iterator[tuple[int, T | FabulaError]]:
         with self.ready() as ray:
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(single_threaded(work))
             numbered = enumerate(jobs)
-            waiting: dict[Any, int] = {}
+            waiting: dict[object, int] = {}
             try:
                 while True:
                     room = LOOKAHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))) - len(waiting)
@@ -76,7 +78,7 @@ def single_threaded(work: Callable[[J], T]) -> Callable[[J], T | FabulaError]:
 
 
 @contextmanager
-def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
+def cluster(address: str | None, options: JsonDict) -> Iterator[ModuleType]:
     """Ray, initialised. A cluster of our own listens on the loopback alone and reports to nobody."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -85,7 +87,7 @@ def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    quiet: JsonDict = {"logging_level": "ERROR", "log_to_driver": False}
     own = {
         "address": "local",
         "include_dashboard": False,
@@ -106,7 +108,7 @@ def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
         ray.shutdown()
 
 
-def check_address(ray: Any, address: str) -> None:
+def check_address(ray: ModuleType, address: str) -> None:
     """OSError: no server listens at host:port. Ray itself would retry for minutes."""
     named = re.fullmatch(r"(?:ray://)?\[?([^\[\]/]+)\]?:(\d{1,5})", address)
     if named is None:

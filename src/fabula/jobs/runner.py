@@ -9,8 +9,9 @@ A pass over many jobs is the same on every runner: where some fail, no new one b
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import takewhile
 from typing import Protocol, TypeVar
 
 from fabula._kernels import processors
@@ -51,16 +52,31 @@ def attempt(work: Callable[[J], T], job: J) -> T | FabulaError:
         return error
 
 
-def run_pass(work: Callable[[J], object], name: str, jobs: Sequence[J], runner: Runner, progress: Progress) -> None:
-    """One pass over all jobs."""
+def run_jobs(work: Callable[[J], T], jobs: Iterable[J], runner: Runner) -> Iterator[T]:
+    """What jobs return, as it comes. Once one fails, no new one begins; at the end the first failure is raised."""
     failed: dict[int, FabulaError] = {}
-    progress(name, 0, len(jobs))
-    for done, (i, answer) in enumerate(runner.map(work, (job for job in jobs if not failed)), 1):
+    for i, answer in runner.map(work, takewhile(lambda _: not failed, jobs)):
         if isinstance(answer, FabulaError):
             failed[i] = answer
-        progress(name, done, len(jobs))
+        else:
+            yield answer
     if failed:
         raise failed[min(failed)]
+
+
+def run_pass(
+    work: Callable[[J], object],
+    name: str,
+    jobs: Iterable[J],
+    runner: Runner,
+    progress: Progress,
+    is_done: Callable[[J], bool] = lambda job: False,
+) -> None:
+    """One pass over the jobs that an earlier run has not done."""
+    todo = [job for job in jobs if not is_done(job)]
+    progress(name, 0, len(todo))
+    for done, _ in enumerate(run_jobs(work, todo, runner), 1):
+        progress(name, done, len(todo))
 
 
 def runner_for(size: int) -> Runner:
@@ -72,8 +88,8 @@ def runner_for(size: int) -> Runner:
     return Processes()
 
 
-def runner_named(name: str, address: str | None = None) -> Runner:
-    """local or ray."""
+def runner_named(name: str, address: str | None = None, processes: int | None = 1) -> Runner:
+    """local, in so many processes (None: one for each processor), or ray."""
     if name == "ray":
         from fabula.jobs.ray import Ray
 
@@ -82,4 +98,8 @@ def runner_named(name: str, address: str | None = None) -> Runner:
         raise SpecError(f"no engine is called {name!r}; there are: local, ray")
     if address is not None:
         raise SpecError("--address names a Ray cluster; say --engine ray")
-    return InProcess()
+    if processes == 1:
+        return InProcess()
+    from fabula.jobs.processes import Processes
+
+    return Processes(processes)

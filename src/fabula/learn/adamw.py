@@ -8,9 +8,11 @@ m ← β1 m + (1 − β1) g,   v ← β2 v + (1 − β2) g²
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import torch
+
+from fabula.documents.fields import JsonDict
 
 if TYPE_CHECKING:
     from torch.optim.optimizer import ParamsT
@@ -46,7 +48,7 @@ class BertAdamW(torch.optim.Optimizer):
                     self.move(p, group)
         return loss
 
-    def move(self, p: torch.Tensor, group: dict[str, Any]) -> None:
+    def move(self, p: torch.Tensor, group: JsonDict) -> None:
         """One step of one parameter."""
         g, (b1, b2) = p.grad, group["betas"]
         assert g is not None

@@ -47,7 +47,8 @@ def change(value: Any, do: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Mapping):
         return {name: change(part, do) for name, part in value.items()}
     if isinstance(value, list | tuple) and any(isinstance(part, Tensor) for part in value):
-        return type(value)(change(part, do) for part in value)
+        parts = [change(part, do) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
 

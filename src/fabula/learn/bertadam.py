@@ -9,10 +9,11 @@ Its own schedule counts steps from 0: with a warm-up the first learning rate is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
+from fabula.documents.fields import JsonDict
 from fabula.learn.adamw import BertAdamW
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class BertAdam(BertAdamW):
         super().__init__(params, lr, betas, eps, weight_decay)
         self.most = most
 
-    def move(self, p: torch.Tensor, group: dict[str, Any]) -> None:
+    def move(self, p: torch.Tensor, group: JsonDict) -> None:
         g, (b1, b2) = p.grad, group["betas"]
         assert g is not None
         m, v = self.averages(p)

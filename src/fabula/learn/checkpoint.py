@@ -25,10 +25,10 @@ from torch import Tensor, nn
 import fabula
 from fabula.core.errors import FabulaError, InputError, shown
 from fabula.core.memory import available
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.documents.files import check_path, parse_json, write_bytes
 from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
-from fabula.learn.options import JsonObject
 from fabula.media.stores.kinds import NONSENSE, summarize
 
 FORMAT = 1
@@ -68,7 +68,7 @@ def seal_of(header: JsonObject) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor], JsonDict]:
     """Read tensors and header. The folder of a run means its best checkpoint, or else its last.
 
     Both are checked: sizes before memory is allocated, the seal and the digests if the file has them, and that
@@ -76,9 +76,10 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
     """
     path = find_checkpoint(check_path(path))
     if not path.is_file():
-        problem = "no such run or checkpoint: nothing is there"
         raise InputError(
-            problem, file=path, hint="name a run's folder, or a .safetensors of one; fabula train makes them"
+            "no such run or checkpoint: nothing is there",
+            file=path,
+            hint="name a run's folder, or a .safetensors of one; fabula train makes them",
         )
     try:
         file: Any
@@ -87,8 +88,11 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
             names = [n for n in file.keys() if not weights_only or n.startswith("model.")]  # noqa: SIM118
             need, free = path.stat().st_size, available()
             if need > free:
-                problem = f"{need / 1e9:,.1f} GB of tensors, {free / 1e9:,.1f} GB of memory are free"
-                raise InputError(problem, file=path, hint="make room, or name another checkpoint")
+                raise InputError(
+                    f"{need / 1e9:,.1f} GB of tensors, {free / 1e9:,.1f} GB of memory are free",
+                    file=path,
+                    hint="make room, or name another checkpoint",
+                )
             tensors: dict[str, Tensor] = {n: file.get_tensor(n) for n in names}
     except (SafetensorError, *NONSENSE) as error:
         if path.suffix in PICKLES:
@@ -98,13 +102,19 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
             )
             raise InputError(problem, file=path, hint=hint) from None
         if path.suffix != ".safetensors":
-            problem = "not a run; the command does not name one"
-            raise InputError(problem, file=path, hint="name the run first: fabula predict TASK RUN …") from None
+            raise InputError(
+                "not a run; the command does not name one",
+                file=path,
+                hint="name the run first: fabula predict TASK RUN …",
+            ) from None
         raise InputError(f"not a readable checkpoint ({summarize(error)})", file=path, hint=AGAIN) from None
     for name, t in tensors.items():
         if t.is_floating_point() and not bool(torch.isfinite(t).all()):
-            hint = "training diverged: start again with a lower --lr, or name another checkpoint"
-            raise InputError(f"{shown(name)} holds numbers that are not finite", file=path, hint=hint)
+            raise InputError(
+                f"{shown(name)} holds numbers that are not finite",
+                file=path,
+                hint="training diverged: start again with a lower --lr, or name another checkpoint",
+            )
     digests = header.get("digests")  # checkpoints of earlier versions have none
     if digests is not None:
         wanted = {part: digest(tensors, part) for part in PARTS if part or not weights_only}
@@ -113,7 +123,7 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
     return tensors, header
 
 
-def read_header(text: str | None, path: Path) -> dict[str, Any]:
+def read_header(text: str | None, path: Path) -> JsonDict:
     """Who wrote it and where training stood."""
     if text is None:
         raise InputError("safetensors, but no checkpoint of fabula train", file=path, hint="name a checkpoint of a run")
@@ -124,11 +134,17 @@ def read_header(text: str | None, path: Path) -> dict[str, Any]:
     if not isinstance(header, dict) or "model" not in header:
         raise InputError("safetensors, but no checkpoint of fabula train", file=path, hint="name a checkpoint of a run")
     if header.get("format") != FORMAT or isinstance(header["format"], bool):
-        problem = f"a checkpoint of format {shown(header.get('format'))}; this version reads {FORMAT}"
-        raise InputError(problem, file=path, hint="read it with the version that wrote it")
+        raise InputError(
+            f"a checkpoint of format {shown(header.get('format'))}; this version reads {FORMAT}",
+            file=path,
+            hint="read it with the version that wrote it",
+        )
     if not isinstance(header["model"], str) or not isinstance(header.get("config"), dict):
-        problem = "its header names no model" if not isinstance(header["model"], str) else "its header has no config"
-        raise InputError(problem, file=path, hint=AGAIN)
+        raise InputError(
+            "its header names no model" if not isinstance(header["model"], str) else "its header has no config",
+            file=path,
+            hint=AGAIN,
+        )
     if "seal" in header and header["seal"] != seal_of(header):
         raise InputError("its header is not the one that was written", file=path, hint=AGAIN)
     return header
@@ -143,7 +159,7 @@ def find_checkpoint(path: Path) -> Path:
     return path
 
 
-def header_of(model: nn.Module, **more: Any) -> dict[str, Any]:
+def header_of(model: nn.Module, **more: Any) -> JsonDict:
     return {
         "format": FORMAT,
         "fabula": fabula.__version__,
@@ -156,9 +172,11 @@ def header_of(model: nn.Module, **more: Any) -> dict[str, Any]:
 def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: JsonObject, file: object) -> None:
     """The weights into the model; a checkpoint of another model, or of another size, is an error."""
     if header["model"] != model.name:
-        hint = f"name a checkpoint of {model.name}, or the model {shown(header['model'])}"
-        problem = f"a checkpoint of the model {shown(header['model'])}, not {model.name!r}"
-        raise InputError(problem, file=file, hint=hint)
+        raise InputError(
+            f"a checkpoint of the model {shown(header['model'])}, not {model.name!r}",
+            file=file,
+            hint=f"name a checkpoint of {model.name}, or the model {shown(header['model'])}",
+        )
     weights = {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
     check_weights(model, weights, file)
     model.load_state_dict(weights)
@@ -173,8 +191,11 @@ def check_names(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], file: 
     for name in sorted(own.keys() | weights.keys()):
         ours, theirs = (describe(state.get(name)) for state in (own, weights))
         if ours != theirs:
-            problem = f"the weights do not fit: {shown(name)} is {theirs} in the file, {ours} in the model"
-            raise InputError(problem, file=file, hint="use the settings the checkpoint was trained with")
+            raise InputError(
+                f"the weights do not fit: {shown(name)} is {theirs} in the file, {ours} in the model",
+                file=file,
+                hint="use the settings the checkpoint was trained with",
+            )
 
 
 def describe(t: Tensor | None) -> str:
@@ -184,7 +205,7 @@ def describe(t: Tensor | None) -> str:
     return f"{shown(tuple(t.shape))}{kind}"
 
 
-def load_model(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
+def load_model(path: str | Path) -> tuple[nn.Module, JsonDict]:
     """The model of a checkpoint, ready to predict, and the header."""
     tensors, header = read(path, weights_only=True)
     try:
@@ -209,21 +230,23 @@ def config_of(cls: type[Any], values: JsonObject, file: object) -> Any:
     unknown = values.keys() - {f.name for f in fields(cls)}
     if unknown:
         names = ", ".join(n if n.isidentifier() and len(n) < 40 else shown(n) for n in sorted(unknown)[:4])
-        problem = f"settings that this version does not know: {names}"
-        raise InputError(problem, file=file, hint="read it with the version that wrote it")
+        raise InputError(
+            f"settings that this version does not know: {names}",
+            file=file,
+            hint="read it with the version that wrote it",
+        )
     kinds = get_type_hints(cls)
     for name, value in values.items():
         if not fits(value, kinds[name], LAYERS if name.endswith(("layers", "levels")) else LARGEST):
-            problem = f"its config says that {name} is {shown(value)}, which cannot be"
-            raise InputError(problem, file=file, hint=AGAIN)
+            raise InputError(f"its config says that {name} is {shown(value)}, which cannot be", file=file, hint=AGAIN)
     return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], JsonDict]:
     """What the optimiser knows, as tensors and as JSON."""
     state = optimizer.state_dict()
     tensors: dict[str, Tensor] = {}
-    numbers: dict[str, Any] = {}
+    numbers: JsonDict = {}
     for i, moments in state["state"].items():
         for name, value in moments.items():
             (tensors if isinstance(value, Tensor) else numbers)[f"optimizer.{i}.{name}"] = value
@@ -240,10 +263,13 @@ def restore_optimizer(
     mine = json.loads(json.dumps(optimizer.state_dict()["param_groups"]))
     theirs = saved.get("groups")
     if not isinstance(theirs, list) or list(map(without_rate, theirs)) != list(map(without_rate, mine)):
-        hint = "resume with the settings of the run, or start another"
-        raise InputError("the optimiser's settings are not those of this run", file=file, hint=hint)
+        raise InputError(
+            "the optimiser's settings are not those of this run",
+            file=file,
+            hint="resume with the settings of the run, or start another",
+        )
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    state: dict[int, dict[str, Any]] = {}
+    state: dict[int, JsonDict] = {}
     saved_tensors = {n: t for n, t in tensors.items() if n.startswith("optimizer.")}
     for key, value in {**saved_tensors, **saved["numbers"]}.items():
         _, i, name = [*key.split(".", 2), "", ""][:3]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path, load_json
 from fabula.documents.toml import read_toml
-from fabula.learn.options import JsonObject
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -39,7 +39,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fabula.core.errors import MatrixError, MissingExtra, SpecError
+from fabula.core.errors import MatrixError, SpecError, import_extra
 from fabula.learn._batch import (
     Integers,
     Mask,
@@ -169,7 +169,7 @@ class OrderedMatcher:
         return Matching(_tensors(i, j, counts.tolist(), cost.device), added.tolist())
 
     def _fill(
-        self, C: NDArray[Any], n: Tensor, m: Tensor, i: Integers, j: Integers, counts: Integers
+        self, C: NDArray[np.floating], n: Tensor, m: Tensor, i: Integers, j: Integers, counts: Integers
     ) -> tuple[Integers, Integers, Integers]:
         """The pairs of each item, followed by pairs for the targets that are left while unused queries last."""
         all_i, all_j, added = [i[:0]], [j[:0]], np.zeros_like(counts)
@@ -285,11 +285,8 @@ def _rows(cost: Tensor, order: Tensor) -> Tensor:
     return cost.gather(1, order[:, :, None].expand_as(cost))
 
 
-def _assign(C: NDArray[Any]) -> tuple[Integers, Integers]:
-    try:
-        from scipy.optimize import linear_sum_assignment
-    except ImportError:
-        raise MissingExtra("Hungarian matching", "learn") from None
+def _assign(C: NDArray[np.floating]) -> tuple[Integers, Integers]:
+    linear_sum_assignment = import_extra("scipy.optimize", "Hungarian matching", "learn").linear_sum_assignment
     i, j = linear_sum_assignment(C)
     return i, j
 

@@ -92,7 +92,7 @@ class Summed(Base):
 class StoryScore(Summed):
     """Any metric of stories whose number is a mean over rows: SODA_a to SODA_d, mIoU, OrderedPRF@0.5 …"""
 
-    def __init__(self, measure: str | Measure, **options: Any) -> None:
+    def __init__(self, measure: str | Measure, **options: object) -> None:
         """`options` are those of torchmetrics: dist_sync_on_step, process_group, sync_on_compute …"""
         super().__init__(**options)
         self.measure = folded_by_mean(measure)
@@ -122,7 +122,7 @@ class StoryScore(Summed):
 class SodaC(StoryScore):
     """SODA_c of all videos since the last reset: {"precision", "recall", "f1"}."""
 
-    def __init__(self, measure: str | Measure = "SODA_c", **options: Any) -> None:
+    def __init__(self, measure: str | Measure = "SODA_c", **options: object) -> None:
         super().__init__(measure, **options)
 
 
@@ -134,7 +134,7 @@ class CaptionScore(Summed):
         letters: list[Tensor]
         sizes: list[Tensor]
 
-    def __init__(self, measure: str | Measure, **options: Any) -> None:
+    def __init__(self, measure: str | Measure, **options: object) -> None:
         super().__init__(**options)
         chosen = metric(measure, "captions") if isinstance(measure, str) else measure
         if chosen.reads != "captions":
@@ -179,28 +179,28 @@ class CaptionScore(Summed):
 class Meteor(CaptionScore):
     """METEOR 1.5 of all captions since the last reset, of summed statistics as the jar gives it: {"value"}."""
 
-    def __init__(self, measure: str | Measure = "METEOR", **options: Any) -> None:
+    def __init__(self, measure: str | Measure = "METEOR", **options: object) -> None:
         super().__init__(measure, **options)
 
 
 class Cider(CaptionScore):
     """CIDEr-D of all captions since the last reset, their own document frequencies unless idf=file:…: {"value"}."""
 
-    def __init__(self, measure: str | Measure = "CIDEr", **options: Any) -> None:
+    def __init__(self, measure: str | Measure = "CIDEr", **options: object) -> None:
         super().__init__(measure, **options)
 
 
 class Spice(CaptionScore):
     """SPICE of all captions since the last reset: {"value"}."""
 
-    def __init__(self, measure: str | Measure = "SPICE", **options: Any) -> None:
+    def __init__(self, measure: str | Measure = "SPICE", **options: object) -> None:
         super().__init__(measure, **options)
 
 
 class MomentScore(Summed):
     """A metric of windows in a known video that is a mean over queries: {"r1@0.3", …, "miou"} of Grounding."""
 
-    def __init__(self, measure: str | Measure = "Grounding", **options: Any) -> None:
+    def __init__(self, measure: str | Measure = "Grounding", **options: object) -> None:
         super().__init__(**options)
         chosen: Any = metric(measure, "grounding") if isinstance(measure, str) else measure
         if chosen.reads != "moments" or type(chosen).combine is not MomentMetric.combine or chosen.answers != "SVMR":
@@ -249,8 +249,11 @@ def make_windows(windows: Any, i: int, empty: bool) -> tuple[tuple[float, float]
             return spans
     except (TypeError, ValueError):
         pass
-    hint = "windows are (start, end), one or several" + ("" if empty else ", and a query has one at least")
-    raise InputError(f"expected windows, saw {shown(windows)}", field=f"item {i}", hint=hint)
+    raise InputError(
+        f"expected windows, saw {shown(windows)}",
+        field=f"item {i}",
+        hint="windows are (start, end), one or several" + ("" if empty else ", and a query has one at least"),
+    )
 
 
 def make_items(preds: Sequence[Any], refs: Sequence[Any]) -> list[Item]:
@@ -258,8 +261,11 @@ def make_items(preds: Sequence[Any], refs: Sequence[Any]) -> list[Item]:
     for i, (candidate, true) in enumerate(zip(preds, refs, strict=True)):
         several = (true,) if isinstance(true, str) else tuple(true)
         if not several or not all(isinstance(t, str) for t in (candidate, *several)):
-            hint = "a caption is text, and has one reference or several"
-            raise InputError(f"expected captions, saw {shown((candidate, true))}", field=f"item {i}", hint=hint)
+            raise InputError(
+                f"expected captions, saw {shown((candidate, true))}",
+                field=f"item {i}",
+                hint="a caption is text, and has one reference or several",
+            )
         items.append(Item(i, candidate, several))
     return items
 

@@ -176,9 +176,10 @@ def load_official(path: str | Path, config: Any, part: str = "all", model: str =
     else:
         words = sizes.get("words")
         if words is not None and getattr(config, "captioner", "none") != "none" and words != len(config.vocabulary):
-            problem = f"weights for {words} words; the vocabulary has {len(config.vocabulary)}"
             raise InputError(
-                problem, file=path, hint="give the vocabulary it was trained with, or load the encoder alone"
+                f"weights for {words} words; the vocabulary has {len(config.vocabulary)}",
+                file=path,
+                hint="give the vocabulary it was trained with, or load the encoder alone",
             )
         loaded = state
     loaded = {name: t for name, t in loaded.items() if not (idle and name.startswith(idle))}
@@ -253,11 +254,14 @@ def read_pth(path: str | Path) -> tuple[State, int | None]:
         with torch.serialization.safe_globals([argparse.Namespace]):  # options, which the DETRs of moments keep beside
             document = torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError:
-        hint = "nothing else is read, for it would have to be executed; save it again as torch.save(state_dict, …)"
-        raise InputError("holds more than tensors and plain values, or is damaged", file=path, hint=hint) from None
+        raise InputError(
+            "holds more than tensors and plain values, or is damaged",
+            file=path,
+            hint="nothing else is read, for it would have to be executed; save it again as torch.save(state_dict, …)",
+        ) from None
     except NONSENSE as error:
         raise InputError(f"not a file of weights ({summarize(error)})", file=path, hint="name a .pth") from None
-    epoch: Any = None
+    epoch: object = None
     for inside in ("model", "state_dict", "model_state_dict"):
         if isinstance(document, dict) and isinstance(document.get(inside), dict):
             epoch, document = document.get("epoch"), document[inside]
@@ -276,8 +280,11 @@ def read_pth(path: str | Path) -> tuple[State, int | None]:
 
 def check_room(need: int, file: object) -> None:
     if need > (free := available()):
-        problem = f"{need / 1e9:,.1f} GB of weights, {free / 1e9:,.1f} GB of memory are free"
-        raise InputError(problem, file=file, hint="make room, or name another file")
+        raise InputError(
+            f"{need / 1e9:,.1f} GB of weights, {free / 1e9:,.1f} GB of memory are free",
+            file=file,
+            hint="make room, or name another file",
+        )
 
 
 def translate(name: str, table: Table) -> str | None:
@@ -305,13 +312,17 @@ def rename(official: State, table: Table, file: object) -> tuple[State, list[str
         else:
             twin = next((official.get(m.expand(to)) for p, to in table.same if (m := re.fullmatch(p, name))), None)
         if twin is None:
-            problem = f"{shown(name)} is no weight of the published model"
             raise InputError(
-                problem, file=file, hint="name weights of this model; those of variants have no place here"
+                f"{shown(name)} is no weight of the published model",
+                file=file,
+                hint="name weights of this model; those of variants have no place here",
             )
         if twin.shape != t.shape or not torch.equal(twin, t):
-            problem = f"{shown(name)} differs from the layer it should share its weights with"
-            raise InputError(problem, file=file, hint="only models with shared heads can be read")
+            raise InputError(
+                f"{shown(name)} differs from the layer it should share its weights with",
+                file=file,
+                hint="only models with shared heads can be read",
+            )
         unused.append(name)
     return state, unused
 
@@ -323,6 +334,8 @@ def check_fit(state: State, wanted: State, file: object) -> None:
             str(tuple(tensors[name].shape)) if name in tensors else "nothing" for tensors in (state, wanted)
         )
         if theirs != ours:
-            problem = f"the weights do not fit: {name} is {theirs} in the file, {ours} in the model"
-            hint = "take the sizes of the file (learn.official.read_sizes), or load the encoder alone"
-            raise InputError(problem, file=file, hint=hint)
+            raise InputError(
+                f"the weights do not fit: {name} is {theirs} in the file, {ours} in the model",
+                file=file,
+                hint="take the sizes of the file (learn.official.read_sizes), or load the encoder alone",
+            )

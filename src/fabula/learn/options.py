@@ -14,9 +14,9 @@ from typing import Any, Literal
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import MUST, Options, option
+from fabula.documents.fields import JsonDict
 
 MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
-JsonObject = Mapping[str, Any]  # what a header, a manifest or a .toml table holds
 Scores = Mapping[str, float]
 
 
@@ -129,7 +129,7 @@ class Changes(Options):
 
     set_: Any = option((), "Any other setting of the model, repeatable.", several=True, metavar="NAME=VALUE")
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> JsonDict:
         """By name. In the library `set_` may be a mapping; text is read as the setting's type later.
 
         An option that a task adds is the setting of its name.
@@ -142,7 +142,7 @@ class Changes(Options):
         return {o.name for o in self.options()} - {"set_"}
 
 
-def read_pairs(texts: Any) -> dict[str, Any]:
+def read_pairs(texts: Any) -> JsonDict:
     """`name=value` texts, or a mapping, as a mapping."""
     if isinstance(texts, Mapping):
         return dict(texts)
@@ -214,7 +214,7 @@ class PredictOptions(Options):
         if self.batch_size < 1:
             raise SpecError(f"batch_size is {self.batch_size}; it must be at least 1")
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> JsonDict:
         return read_pairs(self.set_)
 
 

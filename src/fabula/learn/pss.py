@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
 from fabula.core.notes import Progress, silent
 from fabula.data.stories import Corpus
+from fabula.documents.fields import JsonObject
 from fabula.learn.batch import answer_units
 from fabula.learn.data import Steps
 from fabula.learn.options import Callbacks, Run
@@ -21,8 +20,8 @@ from fabula.learn.tasks.pss import score_predictions as score_predictions
 def train_pss(
     options: TrainOptions,
     run: Run,
-    config: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    config: JsonObject | None = None,
+    settings: JsonObject | None = None,
     callbacks: Callbacks | None = None,
 ) -> dict[str, float]:
     """Train on annotations and features; `config` and `settings` change single values of the defaults."""

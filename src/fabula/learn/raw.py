@@ -9,7 +9,7 @@ from pathlib import Path
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.data.stories import Corpus, Story
-from fabula.learn.options import JsonObject
+from fabula.documents.fields import JsonObject
 from fabula.media.stores.features import Frames, resize
 
 

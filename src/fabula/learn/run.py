@@ -18,11 +18,12 @@ from torch import Tensor, nn
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.registry import close_to
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.learn import checkpoint, official
 from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
-from fabula.learn.options import Callbacks, JsonObject, PredictOptions, Run, Settings, Share, TrainOptions, Validation
+from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
 from fabula.learn.tasks.base import Preset, Start, Task
 from fabula.learn.train import train
 from fabula.learn.words import warn_of_captions
@@ -127,8 +128,11 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[n
     metadata = checkpoint.metadata_of(header)
     trained_for = metadata.get("task", task.name)
     if trained_for != task.name:
-        hint = f"use fabula predict {trained_for}" if isinstance(trained_for, str) else checkpoint.AGAIN
-        raise InputError(f"a model of the task {shown(trained_for)}, not {task.name!r}", file=path, hint=hint)
+        raise InputError(
+            f"a model of the task {shown(trained_for)}, not {task.name!r}",
+            file=path,
+            hint=f"use fabula predict {trained_for}" if isinstance(trained_for, str) else checkpoint.AGAIN,
+        )
     configure_inference(model, options.changes())
     return model.to(device).eval(), metadata
 
@@ -187,7 +191,7 @@ def configure_options(options: TrainOptions, values: JsonObject) -> TrainOptions
     """As `configure`, for options: paths are text."""
     paths = {o.name: Path(str(values[o.name])) for o in options.options() if o.kind is Path and o.name in values}
     rest = {n: v for n, v in values.items() if n not in paths}
-    changes: dict[str, Any] = {**paths}
+    changes: JsonDict = {**paths}
     return replace(configure(options, rest), **changes)
 
 
@@ -222,8 +226,11 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
         raise SpecError("--from-words is for official weights; a run has its own vocabulary")
     tensors, header = checkpoint.read(path, weights_only=True)
     if header["model"] != Model.name:
-        problem = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
-        raise InputError(problem, file=path, hint=f"use --model {header['model']}, or name other weights")
+        raise InputError(
+            f"weights of the model {shown(header['model'])}, not {Model.name!r}",
+            file=path,
+            hint=f"use --model {header['model']}, or name other weights",
+        )
     config = checkpoint.config_of(Model.config_class, header["config"], path)
     return Start(config, options.from_part), lambda _: {n.removeprefix("model."): t for n, t in tensors.items()}
 

@@ -53,7 +53,12 @@ def read_config(model: str) -> dict[str, tuple[str, str, str]]:
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             fields |= read_config(base.value.id)
     for node in config.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+        if (
+            isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and node.target.id != "small"
+            and node.value
+        ):
             meaning = " ".join(comments[n] for n in range(node.lineno, (node.end_lineno or 0) + 1) if n in comments)
             fields[node.target.id] = ast.unparse(node.annotation), ast.unparse(node.value), meaning
     return fields

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError, SpecError
 from fabula.core.memory import available
 from fabula.data.stories import Corpus, Story
+from fabula.media.base import Array
 from fabula.media.sentences import EMBEDDERS, Vectors, digest
 from fabula.media.stores.features import write_features
 
@@ -52,7 +52,7 @@ class Recipe:
             raise SpecError(f"{self.rate:g} features per second; it must be a positive number")
 
 
-def unit(x: NDArray[Any]) -> Vectors:
+def unit(x: Array) -> Vectors:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12), dtype=np.float32)
 
 

@@ -31,8 +31,11 @@ def pick_split(folder: Path, split: str, files: Iterable[Path] | None = None) ->
     ]
     if len(of_split) != 1:
         names = ", ".join(f.name for f in of_split) or "none"
-        hint = f"name the file itself, or keep one file with {split!r} in its name"
-        raise InputError(f"expected one file of the split {split!r}, saw {names}", file=folder, hint=hint)
+        raise InputError(
+            f"expected one file of the split {split!r}, saw {names}",
+            file=folder,
+            hint=f"name the file itself, or keep one file with {split!r} in its name",
+        )
     return of_split[0]
 
 
@@ -110,8 +113,13 @@ def leave_out(
     if not skip_bad:
         more = f"; so are {len(rest):,} more of {len(every):,} {nouns}: {', '.join(map(str, list(bad)[1:6]))}"
         more += ", …" if len(rest) > 5 else ""
-        hint = "correct the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
-        raise InputError(why + (more if rest else ""), file=file, video=first, noun=noun, hint=hint)
+        raise InputError(
+            why + (more if rest else ""),
+            file=file,
+            video=first,
+            noun=noun,
+            hint="correct the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad"),
+        )
     for id, why in bad.items():
         notes.add(f"{{n}} {nouns} are left out, as --skip-bad says", f"{id} ({why})")
     if len(bad) == len(every):
@@ -124,11 +132,19 @@ def durations_as_corpus(durations: Mapping[str, object], features: Features) -> 
     stories = {}
     for video in features:
         if video not in durations:
-            hint = "give --data with the durations, or --rate with the features per second"
-            raise InputError("its duration is not known", file=features.path, video=video, hint=hint)
+            raise InputError(
+                "its duration is not known",
+                file=features.path,
+                video=video,
+                hint="give --data with the durations, or --rate with the features per second",
+            )
         seconds = durations[video]
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
-            problem = f"the store says its duration is {shown(seconds)}; expected seconds"
-            raise InputError(problem, file=features.path, video=video, hint="give --data with the durations, or --rate")
+            raise InputError(
+                f"the store says its duration is {shown(seconds)}; expected seconds",
+                file=features.path,
+                video=video,
+                hint="give --data with the durations, or --rate",
+            )
         stories[video] = Story(video, (), float(seconds))
     return Corpus(stories, name=str(features.path))

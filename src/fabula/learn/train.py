@@ -37,7 +37,9 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from fabula.core.errors import FabulaError, InputError, SpecError
+from fabula.core.notes import Progress
 from fabula.core.registry import close_to
+from fabula.documents.fields import JsonObject
 from fabula.learn import checkpoint
 from fabula.learn.batch import Batch, Data
 from fabula.learn.config import configure
@@ -54,7 +56,7 @@ from fabula.learn.loop.processes import (
     seed_of_process,
 )
 from fabula.learn.loop.schedule import describe_rates, lr_at, make_optimizer, set_rate, warn_of_rates
-from fabula.learn.options import Callbacks, JsonObject, Run, Scores, Settings, Share, Validation
+from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
 from fabula.media.stores.kinds import summarize
 
 T = TypeVar("T")
@@ -91,9 +93,9 @@ def train(
     torch.manual_seed(seed_of_process(settings.seed, fabric.global_rank))  # of dropout and drawn queries
 
     loader = Loader(data, settings, Share(fabric.global_rank, fabric.world_size), pin=fabric.device.type == "cuda")
-    loop = Loop(fabric, model, loader, settings, run, about or {})
-    loop.watch = (callbacks or Callbacks()).watch
-    loop.report_plan(validation, (callbacks or Callbacks()).warn)
+    callbacks = callbacks or Callbacks()
+    loop = Loop(fabric, model, loader, settings, run, about or {}, callbacks.watch)
+    loop.report_plan(validation, callbacks.warn)
     state = loop.state
     try:
         for epoch in itertools.count(state.epoch):
@@ -160,15 +162,15 @@ class Loop:
         settings: Settings,
         run: Run,
         about: JsonObject,
+        watch: Progress,
     ) -> None:
-        self.fabric, self.model, self.loader = fabric, model, loader
+        self.fabric, self.model, self.loader, self.watch = fabric, model, loader, watch
         self.settings, self.run, self.about = settings, run, about
         self.first = fabric.is_global_zero
         if not len(loader):
             raise SpecError("there is nothing to train on: the data set is empty")
         self.per_epoch = math.ceil(len(loader) / settings.accumulate)
         self.total = total_steps(settings, self.per_epoch)
-        self.watch = Callbacks().watch
         self.pending: list[PendingStep] = []
         self.saved, self.wants_save = time.monotonic(), False
 
@@ -434,18 +436,25 @@ class Loop:
         checkpoint.restore_optimizer(self.bare, tensors, header, path)
         states = random_states_of(tensors)
         if len(states) != self.fabric.world_size:
-            problem = f"the run used {len(states)} processes, now there are {self.fabric.world_size}"
-            raise InputError(problem, file=path, hint=f"resume it with {len(states)}")
+            raise InputError(
+                f"the run used {len(states)} processes, now there are {self.fabric.world_size}",
+                file=path,
+                hint=f"resume it with {len(states)}",
+            )
         try:
             mine = states[self.fabric.global_rank]
             if self.fabric.device.type not in mine:
-                problem = f"the run used {max(mine, key=len)}, now it uses {self.fabric.device.type}"
-                raise InputError(problem, file=path, hint="resume it on the same kind of device: --device")
+                raise InputError(
+                    f"the run used {max(mine, key=len)}, now it uses {self.fabric.device.type}",
+                    file=path,
+                    hint="resume it on the same kind of device: --device",
+                )
             restore_random(mine, self.fabric.device)
             self.fabric.strategy.precision.load_state_dict(header.get("scaler") or {})
         except (KeyError, RuntimeError, TypeError, AttributeError) as error:
-            reason = f"its random state cannot be used ({summarize(error)})"
-            raise InputError(reason, file=path, hint=checkpoint.AGAIN) from None
+            raise InputError(
+                f"its random state cannot be used ({summarize(error)})", file=path, hint=checkpoint.AGAIN
+            ) from None
         place = place_of(header.get("place"), path)
         self.check_rates(header.get("settings"), place, path)
         return place
@@ -455,8 +464,9 @@ class Loop:
         try:
             before = configure(Settings(), saved_settings)
         except (SpecError, TypeError, AttributeError) as error:
-            problem = f"its header has no training settings ({summarize(error)})"
-            raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
+            raise InputError(
+                f"its header has no training settings ({summarize(error)})", file=path, hint=checkpoint.AGAIN
+            ) from None
         total = total_steps(before, self.per_epoch)
         for step in {*range(0, place.step, max(1, place.step // 200)), max(place.step - 1, 0)}:
             then, now = (
@@ -464,10 +474,11 @@ class Loop:
                 lr_at(self.settings, step, self.per_epoch, self.total),
             )
             if place.step and not math.isclose(then, now, rel_tol=1e-9):
-                problem = (
-                    f"the learning rate of step {step} was {then:g} and would be {now:g} with so many epochs or steps"
+                raise InputError(
+                    f"the learning rate of step {step} was {then:g} and would be {now:g} with so many epochs or steps",
+                    file=path,
+                    hint="resume with as many as before, or start another run",
                 )
-                raise InputError(problem, file=path, hint="resume with as many as before, or start another run")
 
 
 def total_steps(settings: Settings, per_epoch: int) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import dump_json, load_json
 from fabula.stats.calibration import (
     Bin,
@@ -75,8 +76,8 @@ class Calibration:
     on: On
     weights: tuple[float, ...] = ()  # of a sigmoid: one for each x, and b
     knots: tuple[tuple[float, float], ...] = ()  # of isotonic regression: x, p
-    recipe: dict[str, Any] = field(default_factory=dict)
-    about: dict[str, Any] = field(default_factory=dict)  # queries, cross-validated losses
+    recipe: JsonDict = field(default_factory=dict)
+    about: JsonDict = field(default_factory=dict)  # queries, cross-validated losses
 
     def __call__(self, score: float, lift: float) -> float:
         """The probability that the library has an answer whose best moment scores so."""
@@ -96,13 +97,16 @@ class Calibration:
         dump_json(path, {"fabula-calibration": VERSION, **asdict(self)}, indent=2)
 
     @classmethod
-    def load(cls, path: Path, recipe: dict[str, Any] | None = None) -> Calibration:
+    def load(cls, path: Path, recipe: JsonDict | None = None) -> Calibration:
         """From a file; one made for another recipe is refused."""
         entry = load_json(path)
         try:
             if entry["fabula-calibration"] != VERSION:
-                problem = f"a calibration of version {shown(entry['fabula-calibration'])}, not {VERSION}"
-                raise InputError(problem, file=path, hint="calibrate the store again")
+                raise InputError(
+                    f"a calibration of version {shown(entry['fabula-calibration'])}, not {VERSION}",
+                    file=path,
+                    hint="calibrate the store again",
+                )
             if entry["kind"] not in ("sigmoid", "isotonic") or entry["on"] not in ("score", "lift", "both"):
                 raise ValueError
             knots = tuple((float(x), float(p)) for x, p in entry["knots"])
@@ -135,18 +139,18 @@ def are_steps(knots: Sequence[tuple[float, float]]) -> bool:
     return bool(knots) and rising and 0 <= knots[0][1] <= knots[-1][1] <= 1
 
 
-def as_json(recipe: dict[str, Any]) -> dict[str, Any]:
+def as_json(recipe: JsonDict) -> JsonDict:
     """As it comes back from a file: lists for tuples."""
     import json
 
-    copy: dict[str, Any] = json.loads(json.dumps(recipe))
+    copy: JsonDict = json.loads(json.dumps(recipe))
     return copy
 
 
 # ── fitted ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fit(sample: Sample, recipe: dict[str, Any] | None = None, seed: int = 0) -> Calibration:
+def fit(sample: Sample, recipe: JsonDict | None = None, seed: int = 0) -> Calibration:
     """The map with the least cross-validated loss, fitted to all queries."""
     yes, no = int(sample.present.sum()), int((~sample.present).sum())
     if min(yes, no) < FEWEST:

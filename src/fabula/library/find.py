@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
+from fabula.documents.fields import JsonDict
 from fabula.library.calibrate import Calibration
 from fabula.library.people import People, seen_in
 from fabula.library.query import Part, Query, Step, parse
@@ -70,7 +71,7 @@ class SearchResult:
     def nothing(self) -> bool:
         return not self.moments
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonDict:
         """As JSON."""
         return {
             "query": str(self.query),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.core.notes import ignore
+from fabula.documents.fields import JsonDict
 from fabula.library import manifest as about
 from fabula.library.embedders import embedder as parse_embedder
 from fabula.library.embedders import rebuild
@@ -85,7 +85,7 @@ def choose_cut(options: IndexOptions, there: Manifest | None) -> Cut:
     return Cut(old.fps if options.fps is None else options.fps, clip, stride)
 
 
-def create(where: str, recipe: dict[str, Any], root: Path, weights: str | None) -> Store:
+def create(where: str, recipe: JsonDict, root: Path, weights: str | None) -> Store:
     """A new store; or the one that another process has made in this moment."""
     folder = None if is_address(where) else Path(where)
     if folder is not None:
@@ -102,11 +102,14 @@ def create(where: str, recipe: dict[str, Any], root: Path, weights: str | None) 
     return store
 
 
-def check_current(store: Store, recipe: dict[str, Any]) -> None:
+def check_current(store: Store, recipe: JsonDict) -> None:
     coming = store.manifest.begun()
     if coming is not None and coming.recipe == recipe != store.recipe:
-        problem = f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}"
-        raise InputError(problem, file=store.where, hint="use --reembed to continue")
+        raise InputError(
+            f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}",
+            file=store.where,
+            hint="use --reembed to continue",
+        )
     about.check_recipe(store.recipe, recipe, store.where)
 
 
@@ -119,7 +122,7 @@ def move(store: Store, root: Path) -> None:
 # ── vectors made anew ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def begin_anew(store: Store, recipe: dict[str, Any], weights: str | None, warn: Callable[[str], None]) -> Store:
+def begin_anew(store: Store, recipe: JsonDict, weights: str | None, warn: Callable[[str], None]) -> Store:
     """The tables of the next generation, those of an earlier run with this recipe where there are."""
     with writer_lock(store.folder):
         now = read_manifest(store.where)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fabula.core.errors import FabulaError, InputError
+from fabula.core.errors import InputError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.jobs.runner import InProcess, Runner
+from fabula.jobs.runner import InProcess, Runner, run_jobs
 from fabula.library.lock import Claims
 from fabula.library.scan import Job, Scanned, Scanner
 from fabula.library.store import Store, Video, Writer, number_of
@@ -96,7 +96,6 @@ class Run:
         self.done = Indexed()
         self.known: dict[str, Video] = {}
         self.waiting: list[Scanned] = []
-        self.failed: dict[int, FabulaError] = {}
         self.began = self.last = time.monotonic()
         self.commits = 0
         self.finished = self.total = 0
@@ -106,21 +105,17 @@ class Run:
         self.total, rest = len(todo), list(todo)
         while rest:
             later: list[Job] = []
-            self.failed = {}
-            for i, result in self.plan.runner.map(self.scanner, self.claim(rest, later, claims)):
-                if isinstance(result, FabulaError):
-                    self.failed[i] = result
-                    continue
-                if result is None:
-                    self.done.left += 1
-                else:
-                    self.waiting.append(result)
-                self.step(result)
-                if self.is_time():
-                    self.commit(claims)
-            self.commit(claims)
-            if self.failed:
-                raise self.failed[min(self.failed)]
+            try:
+                for result in run_jobs(self.scanner, self.claim(rest, later, claims), self.plan.runner):
+                    if result is None:
+                        self.done.left += 1
+                    else:
+                        self.waiting.append(result)
+                    self.step(result)
+                    if self.is_time():
+                        self.commit(claims)
+            finally:
+                self.commit(claims)
             rest = [job for job in later if not self.is_done(job)]
             self.finished = self.total - len(rest)
             if len(rest) == len(later) and rest:
@@ -130,8 +125,6 @@ class Run:
     def claim(self, rest: Sequence[Job], later: list[Job], claims: Claims) -> Iterator[Job]:
         """Jobs as they can begin; those that another process works on come later."""
         for job in rest:
-            if self.failed:
-                return
             if not claims.take(number_of(job.video)):
                 later.append(job)
             elif self.is_done(job):
@@ -215,8 +208,11 @@ class Run:
         if done.bad and not self.plan.skip_bad:
             name, why = next(iter(done.bad.items()))
             count = f"{len(done.bad):,} of {len(videos):,} videos" if len(videos) > 1 else "the only video"
-            hint = "all others are in the store; fix them, remove them, or use --skip-bad"
-            raise InputError(f"{count} cannot be used, the first: {why}", file=self.store.root / name, hint=hint)
+            raise InputError(
+                f"{count} cannot be used, the first: {why}",
+                file=self.store.root / name,
+                hint="all others are in the store; fix them, remove them, or use --skip-bad",
+            )
         for name, why in list(done.bad.items())[:3]:
             self.plan.warn(f"{name!r} has no clips: {why}")
         return done
@@ -232,7 +228,9 @@ def check_root(store: Store, root: Path, moved: bool) -> bool:
     if Path(store.manifest.root) == root:
         return False
     if not moved:
-        problem = f"a store of the videos in {store.manifest.root}, not of {root}"
-        hint = "say --moved if they lie there now, or name another store"
-        raise InputError(problem, file=store.where, hint=hint)
+        raise InputError(
+            f"a store of the videos in {store.manifest.root}, not of {root}",
+            file=store.where,
+            hint="say --moved if they lie there now, or name another store",
+        )
     return True

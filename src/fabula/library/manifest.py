@@ -10,12 +10,11 @@ replaces as one commit. Two stores with equal recipes can stand for each other; 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from fabula.core.errors import InputError, shown
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.documents.files import dump_json, load_json
 
 FILE = "manifest.json"
@@ -32,17 +31,17 @@ OTHER = "name another store, or say --reembed to make all its vectors anew"
 class Manifest:
     """One generation of a store, and the next one while it is being made."""
 
-    recipe: dict[str, Any]
+    recipe: JsonDict
     root: str  # folder that the videos' names are relative to
     weights: str | None = None  # where the embedder's file lay; no part of the recipe, which has its hash
     tables: dict[str, str] = field(default_factory=lambda: {"clips": "clips", "videos": "videos"})
-    next: dict[str, Any] | None = None  # recipe, weights and tables of a re-embedding under way
+    next: JsonDict | None = None  # recipe, weights and tables of a re-embedding under way
 
     @property
     def dims(self) -> int:
         return int(self.recipe["dims"])
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonDict:
         return {KEY: VERSION, **asdict(self)}
 
     def begun(self) -> Manifest | None:
@@ -50,13 +49,16 @@ class Manifest:
         return None if self.next is None else replace(self, **self.next, next=None)
 
 
-def parse(document: Any, where: object) -> Manifest:
+def parse(document: object, where: object) -> Manifest:
     """The manifest of a document; what is no store, or of another version, is refused."""
     if not isinstance(document, dict) or KEY not in document:
         raise InputError("is no store of clips", file=where, hint="name a folder that fabula index made")
     if (version := document[KEY]) != VERSION:
-        problem = f"a store of version {shown(version)}; this fabula reads version {VERSION}"
-        raise InputError(problem, file=where, hint="use the fabula that made it, or index into another store")
+        raise InputError(
+            f"a store of version {shown(version)}; this fabula reads version {VERSION}",
+            file=where,
+            hint="use the fabula that made it, or index into another store",
+        )
     try:
         manifest = Manifest(**{k: v for k, v in document.items() if k != KEY})
         fits = manifest.next is None or manifest.next.keys() == {"recipe", "weights", "tables"}
@@ -64,8 +66,11 @@ def parse(document: Any, where: object) -> Manifest:
     except (TypeError, KeyError, ValueError, AttributeError):
         fits = False
     if not fits:
-        hint = "index into another store, or bring the manifest back from a copy"
-        raise InputError("its manifest is damaged", file=where, hint=hint)
+        raise InputError(
+            "its manifest is damaged",
+            file=where,
+            hint="index into another store, or bring the manifest back from a copy",
+        )
     return manifest
 
 
@@ -80,8 +85,11 @@ def is_whole(one: Manifest) -> bool:
 def read_file(folder: Path) -> Manifest:
     path = folder / FILE
     if not path.is_file():
-        problem = "no such store" if not folder.exists() else "is no store of clips (it has no manifest.json)"
-        raise InputError(problem, file=folder, hint="fabula index VIDEOS --store DIR makes one")
+        raise InputError(
+            "no such store" if not folder.exists() else "is no store of clips (it has no manifest.json)",
+            file=folder,
+            hint="fabula index VIDEOS --store DIR makes one",
+        )
     if path.stat().st_size > LONGEST:
         raise InputError("is too long for a manifest", file=path, hint="is this a store of clips?")
     return parse(load_json(path), folder)
@@ -91,7 +99,7 @@ def write_file(folder: Path, manifest: Manifest) -> None:
     dump_json(folder / FILE, manifest.document(), indent=2)
 
 
-def check_recipe(there: Mapping[str, Any], wanted: Mapping[str, Any], where: object) -> None:
+def check_recipe(there: JsonObject, wanted: JsonObject, where: object) -> None:
     """Refuse vectors of another making among those that are there."""
     there, wanted = (flatten(json.loads(json.dumps(dict(one)))) for one in (there, wanted))
     other = sorted(k for k in {*there, *wanted} if there.get(k) != wanted.get(k))
@@ -102,13 +110,14 @@ def check_recipe(there: Mapping[str, Any], wanted: Mapping[str, Any], where: obj
         raise InputError(f"a store of the embedder {names[0]}, not of {names[1]}", file=where, hint=OTHER)
     differences = [f"{k} ({brief(there.get(k))} there, {brief(wanted.get(k))} asked)" for k in other[:NAMED]]
     more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
-    problem = f"a store of {names[0]} with another recipe: {', '.join(differences)}{more}"
-    raise InputError(problem, file=where, hint=OTHER)
+    raise InputError(
+        f"a store of {names[0]} with another recipe: {', '.join(differences)}{more}", file=where, hint=OTHER
+    )
 
 
-def flatten(recipe: Mapping[str, Any]) -> dict[str, Any]:
+def flatten(recipe: JsonObject) -> JsonDict:
     """What is nested, under both names: `clips fps`."""
-    flat: dict[str, Any] = {}
+    flat: JsonDict = {}
     for name, value in recipe.items():
         flat |= {f"{name} {inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
     return flat

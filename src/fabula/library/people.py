@@ -40,9 +40,10 @@ class People:
         )
         for found in rules:
             if len(found) > 1:
-                problem = f"{len(found)} videos of the store are called so, as {found[0]} and {found[1]}"
                 raise InputError(
-                    problem, video=file or id, hint="people are matched by file names; give them different ones"
+                    f"{len(found)} videos of the store are called so, as {found[0]} and {found[1]}",
+                    video=file or id,
+                    hint="people are matched by file names; give them different ones",
                 )
             if found:
                 return found[0]

@@ -60,7 +60,7 @@ def read_queries_file(path: str | Path, pictures: bool = True) -> list[LabelledQ
     return out
 
 
-def read_line(line: Any, source: Path, number: int) -> LabelledQuery:
+def read_line(line: object, source: Path, number: int) -> LabelledQuery:
     at = f"line {number}"
     hint = 'a line is {"id": 1, "text": "a dog jumps"}'
     if not isinstance(line, dict):
@@ -103,11 +103,21 @@ def measure(
     which are answered with nothing whatever a calibration says."""
     for one in queries:
         if one.present is None:
-            hint = 'say "present": true or false, or give windows, [] where there is none'
-            raise InputError("does not say if it has an answer", file=source, video=one.id, noun="query", hint=hint)
+            raise InputError(
+                "does not say if it has an answer",
+                file=source,
+                video=one.id,
+                noun="query",
+                hint='say "present": true or false, or give windows, [] where there is none',
+            )
         if not parse(one.text).plain:
-            hint = "calibrate on plain texts; for other queries the probability is a guess"
-            raise InputError("is not one text", file=source, video=one.id, noun="query", hint=hint)
+            raise InputError(
+                "is not one text",
+                file=source,
+                video=one.id,
+                noun="query",
+                hint="calibrate on plain texts; for other queries the probability is a guess",
+            )
     rows = []
     for n, one in enumerate(queries):
         if (best := searcher.best_score(parse(one.text))) is not None:

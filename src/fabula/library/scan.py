@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
+from fabula.documents.fields import JsonDict
 from fabula.library.embedders.base import Embedder, unit
 from fabula.library.pictures import make_jpeg
 from fabula.library.store import MOST_CLIPS, Entry, Video
@@ -64,7 +64,7 @@ class Cut:
         """K, the clips of so many frames."""
         return 1 + max(0, -(-(frames - self.n) // self.s))
 
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         return {"fps": self.fps, "clip": self.clip, "stride": self.stride, "frames": self.n, "pool": "mean"}
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.spec import Spec
+from fabula.documents.fields import JsonDict
 from fabula.library.stage import Track
 from fabula.library.store import Store
 from fabula.match.nms import nms
@@ -179,7 +180,7 @@ class Model:
 
         self.finder: Any = moments(run, device=device, extract=extract, other_features=other_features)
         self.run, self.extract = run, extract
-        self.encoded: dict[str, Any] = {}
+        self.encoded: JsonDict = {}
         self.lock = threading.Lock()
 
     def encode(self, store: Store, track: Track) -> Any:
@@ -190,10 +191,11 @@ class Model:
             else:
                 c = self.finder.config
                 if c.feature_dim != store.dims:
-                    problem = (
-                        f"a model of features of {c.feature_dim} numbers, and the store's vectors have {store.dims}"
+                    raise InputError(
+                        f"a model of features of {c.feature_dim} numbers, and the store's vectors have {store.dims}",
+                        file=self.run,
+                        hint="name the extractor of its features: --extract NAME",
                     )
-                    raise InputError(problem, file=self.run, hint="name the extractor of its features: --extract NAME")
                 self.finder.check_recipe(store.recipe)
                 step = float(np.median(np.diff(track.start))) if len(track.clip) > 1 else float(c.clip)
                 encoded = self.finder.encode(track.vector, track.video, rate=1 / step, duration=float(track.end[-1]))

@@ -253,7 +253,8 @@ def check_videos(store: Store, names: Sequence[str]) -> list[str]:
 
             raise InputError("no video of this store has clips under this name", video=name, hint=close_to(name, every))
         if len(found) > 1:
-            problem = f"{len(found)} videos are called so"
-            raise InputError(problem, video=name, hint=f"write the whole name, as {found[0]}")
+            raise InputError(
+                f"{len(found)} videos are called so", video=name, hint=f"write the whole name, as {found[0]}"
+            )
         out.append(found[0])
     return list(dict.fromkeys(out))

@@ -21,16 +21,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import FabulaError, InputError, MissingExtra, shown
+from fabula.core.errors import FabulaError, InputError, import_extra, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path, name_write_failures
 from fabula.library import manifest as about
 from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
+from fabula.media.base import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +100,7 @@ class Store:
     # ── opened and made ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @classmethod
-    def open(cls, where: str | Path, recipe: dict[str, Any] | None = None) -> Self:
+    def open(cls, where: str | Path, recipe: JsonDict | None = None) -> Self:
         """The store that is there; one of another version, or of another recipe than this, is refused."""
         named = str(where)
         store = cls(named, read_manifest(named))
@@ -106,7 +109,7 @@ class Store:
         return store
 
     @classmethod
-    def create(cls, where: str | Path, recipe: dict[str, Any], root: str | Path, weights: str | None = None) -> Self:
+    def create(cls, where: str | Path, recipe: JsonDict, root: str | Path, weights: str | None = None) -> Self:
         """A new store without clips, where there is none yet."""
         named = str(where)
         manifest = Manifest(recipe, str(Path(root).absolute()), weights)
@@ -121,7 +124,7 @@ class Store:
     # ── what it says of itself ──────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         return self.manifest.recipe
 
     @property
@@ -150,8 +153,11 @@ class Store:
             return
         manifest = read_manifest(self.where)
         if self.manifest.tables not in (manifest.tables, (manifest.next or {}).get("tables")):
-            problem = f"its vectors were made anew by {manifest.recipe.get('embedder')} meanwhile"
-            raise InputError(problem, file=self.where, hint="open the store again")
+            raise InputError(
+                f"its vectors were made anew by {manifest.recipe.get('embedder')} meanwhile",
+                file=self.where,
+                hint="open the store again",
+            )
         self.manifest = replace(self.manifest, root=manifest.root)
         self.stamped = now
 
@@ -228,9 +234,11 @@ class Store:
         if not path.is_relative_to(root):
             raise InputError("lies outside of the root of the videos", video=video, hint="index the folder again")
         if not path.is_file():
-            problem = "is not there" if root.is_dir() else f"is not there, nor is the root of the videos, {root}"
-            hint = "fabula index ROOT --store DIR --moved says where they are now"
-            raise InputError(problem, file=path, hint=hint)
+            raise InputError(
+                "is not there" if root.is_dir() else f"is not there, nor is the root of the videos, {root}",
+                file=path,
+                hint="fabula index ROOT --store DIR --moved says where they are now",
+            )
         return path
 
     def keep(self, what: str, make: Any) -> Any:
@@ -398,7 +406,7 @@ def video_rows(rows: Iterable[Video]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(names, astuple(row), strict=True)) for row in rows], video_schema())
 
 
-def unpack(rows: pa.Table, index: dict[str, int]) -> tuple[NDArray[Any], ...]:
+def unpack(rows: pa.Table, index: dict[str, int]) -> tuple[Array, ...]:
     """clip, which video, start and end, by the clips' numbers, without those whose video is not known."""
     names = rows["video"].combine_chunks().dictionary_encode()
     numbers = np.array([index.get(name, -1) for name in names.dictionary.to_pylist()], np.int32)
@@ -432,12 +440,8 @@ def is_address(where: str) -> bool:
     return "://" in where
 
 
-def import_lancedb() -> Any:
-    try:
-        import lancedb
-    except ImportError:
-        raise MissingExtra("a store of clips", "search") from None
-    return lancedb
+def import_lancedb() -> ModuleType:
+    return import_extra("lancedb", "a store of clips", "search")
 
 
 def connect(where: str) -> Any:
@@ -457,8 +461,11 @@ def check_new(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [f.name for f in folder.iterdir() if f.suffix not in (".lance", ".lock", ".tmp")]
     if strange:
-        problem = f"is not empty and no store of clips: {shown(strange[0])} is in it"
-        raise InputError(problem, file=folder, hint="name another folder with --store")
+        raise InputError(
+            f"is not empty and no store of clips: {shown(strange[0])} is in it",
+            file=folder,
+            hint="name another folder with --store",
+        )
 
 
 def list_tables(where: str, base: Any) -> list[str]:
@@ -517,8 +524,11 @@ def named_faults(where: str) -> Iterator[None]:
         raise
     except (OSError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())
-        hint = "check the disk, the address and their rights; what was committed before is whole"
-        raise InputError(f"cannot be used ({explain(reason)})", file=where, hint=hint) from None
+        raise InputError(
+            f"cannot be used ({explain(reason)})",
+            file=where,
+            hint="check the disk, the address and their rights; what was committed before is whole",
+        ) from None
 
 
 def explain(reason: str) -> str:

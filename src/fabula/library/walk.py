@@ -33,8 +33,11 @@ class VideoFile:
 def find_root(folder: str | Path) -> Path:
     root = check_path(folder)
     if not root.is_dir():
-        problem = "no such folder" if not root.exists() else "is no folder"
-        raise InputError(problem, file=root, hint="name the folder of the videos; a store keeps all that lie below it")
+        raise InputError(
+            "no such folder" if not root.exists() else "is no folder",
+            file=root,
+            hint="name the folder of the videos; a store keeps all that lie below it",
+        )
     return root.resolve()
 
 
@@ -62,8 +65,11 @@ def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, VideoFil
         more = ", …" if len(passed) > 3 else ""
         warn(f"{len(passed)} skipped: {', '.join(passed[:3])}{more}")
     if not found:
-        hint = f"their names end in {', '.join(ENDINGS[:6])} …; nothing was changed"
-        raise InputError("a folder without videos", file=root, hint=hint)
+        raise InputError(
+            "a folder without videos",
+            file=root,
+            hint=f"their names end in {', '.join(ENDINGS[:6])} …; nothing was changed",
+        )
     return found
 
 
@@ -71,8 +77,11 @@ def list_files(root: Path) -> list[Path]:
     """All below it that end as videos do and are not hidden."""
 
     def refuse(error: OSError) -> None:
-        problem = f"cannot be read ({error.strerror})"
-        raise InputError(problem, file=error.filename, hint="its videos would pass for deleted; nothing was changed")
+        raise InputError(
+            f"cannot be read ({error.strerror})",
+            file=error.filename,
+            hint="its videos would pass for deleted; nothing was changed",
+        )
 
     files = []
     for inside, folders, names in os.walk(root, onerror=refuse):

@@ -6,7 +6,11 @@ x ← x + attend(norm(x));   x ← x + W₂ act(W₁ norm(x))        words look 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
 
 BLOCKS = "transformer.resblocks."
 
@@ -21,12 +25,12 @@ class Shape:
     causal: bool = False
 
 
-def count_layers(w: dict[str, Any]) -> int:
+def count_layers(w: dict[str, Tensor]) -> int:
     """Blocks among these weights."""
     return 1 + max(int(name.split(".")[2]) for name in w if name.startswith(BLOCKS))
 
 
-def encoder_base(w: dict[str, Any], shape: Shape) -> type[Any]:
+def encoder_base(w: dict[str, Tensor], shape: Shape) -> type[nn.Module]:
     """The class of encoders with these weights; what comes before and after the blocks is for its heirs."""
     import torch
     from torch import nn
@@ -41,21 +45,21 @@ def encoder_base(w: dict[str, Any], shape: Shape) -> type[Any]:
                 {name.replace(".", "/"): nn.Parameter(value, requires_grad=False) for name, value in w.items()}
             )
 
-        def p(self, name: str) -> Any:
-            return self.w[name.replace(".", "/")]
+        def p(self, name: str) -> Tensor:
+            return self.get_parameter(f"w.{name.replace('.', '/')}")
 
-        def norm(self, x: Any, name: str) -> Any:
+        def norm(self, x: Tensor, name: str) -> Tensor:
             return F.layer_norm(x, (D,), self.p(f"{name}.weight"), self.p(f"{name}.bias"))
 
-        def line(self, x: Any, name: str) -> Any:
+        def line(self, x: Tensor, name: str) -> Tensor:
             return F.linear(x, self.p(f"{name}.weight"), self.p(f"{name}.bias"))
 
-        def blocks(self, x: Any) -> Any:
+        def blocks(self, x: Tensor) -> Tensor:
             for i in range(layers):
                 x = self.block(x, f"{BLOCKS}{i}")
             return x  # [N, T, D]
 
-        def block(self, x: Any, name: str) -> Any:
+        def block(self, x: Tensor, name: str) -> Tensor:
             N, T, _ = x.shape
             qkv = F.linear(
                 self.norm(x, f"{name}.ln_1"), self.p(f"{name}.attn.in_proj_weight"), self.p(f"{name}.attn.in_proj_bias")

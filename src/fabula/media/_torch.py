@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError, MissingExtra, SpecError
+from fabula.core.errors import InputError, SpecError, import_extra
+from fabula.media.base import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 
-def import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra("an extractor that runs on torch", "learn") from None
-    return torch
+def import_torch() -> ModuleType:
+    return import_extra("torch", "an extractor that runs on torch", "learn")
 
 
-def move(network: Any, device: str) -> Any:
+def move(network: nn.Module, device: str) -> nn.Module:
     """The network on a device, ready to be used."""
     try:
         return network.eval().to(import_torch().device(device))
@@ -28,7 +30,7 @@ def move(network: Any, device: str) -> Any:
         raise SpecError(f"device={device} cannot be used ({reason}); say device=cpu") from None
 
 
-def load_state(path: Path) -> dict[str, Any]:
+def load_state(path: Path) -> dict[str, Tensor]:
     """Tensors by name, from .safetensors or from a torch file of tensors alone: nothing in a file is executed."""
     torch = import_torch()
     try:
@@ -50,7 +52,7 @@ def load_state(path: Path) -> dict[str, Any]:
     return found
 
 
-def run_torch(network: Any, values: NDArray[Any], device: str, threads: int) -> NDArray[np.float32]:
+def run_torch(network: Callable[[Tensor], Tensor], values: Array, device: str, threads: int) -> NDArray[np.float32]:
     """One pass without gradients, float32 in and out, on so many threads: the same bits whoever calls."""
     torch = import_torch()
     before = torch.get_num_threads()

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.spec import Spec
+from fabula.documents.fields import JsonDict
 from fabula.media.devices import Library
 
+Array = NDArray[Any]  # of any numbers
 Pictures = NDArray[np.uint8]  # [H, W, 3] red, green, blue
 Clips = NDArray[np.uint8]  # [N, clip, H, W, 3]
 Vectors = NDArray[np.float32]  # [N, C]
@@ -111,7 +113,7 @@ class Extractor(Spec, ABC):
         path = self.weights_file()
         return None if path is None else hash_file(path, *stamp(path))
 
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         """What makes its features what they are. Two stores with equal recipes can stand for each other."""
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
@@ -138,7 +140,7 @@ def arrange(x: NDArray[np.float32], layout: str) -> NDArray[np.float32]:
     return arranged
 
 
-def pool(y: NDArray[Any], name: str) -> Vectors:
+def pool(y: Array, name: str) -> Vectors:
     """One vector a clip: [N, C] as it is, the mean over what else there is of [N, C, …]."""
     if y.ndim < 2 or y.dtype.kind != "f":
         raise SpecError(f"{name}: the network gives {y.dtype} of shape {y.shape}; expected numbers [N, C] or [N, C, …]")

@@ -12,15 +12,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError, MissingExtra
+from fabula.core.errors import InputError, import_extra
 from fabula.media._clip import Shape, encoder_base
 from fabula.media._torch import import_torch, load_state, move
 from fabula.media.base import Vectors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 CONTEXT = 77
 NEEDED = ("token_embedding.weight", "positional_embedding", "ln_final.weight", "ln_final.bias", "text_projection")
@@ -56,13 +60,9 @@ def tokens(texts: Sequence[str], path: Path, context: int = CONTEXT) -> NDArray[
 
 @functools.lru_cache(maxsize=2)
 def read_tokenizer(path: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise MissingExtra("the text encoder of CLIP", "neural") from None
+    Tokenizer = import_extra("tokenizers", "the text encoder of CLIP", "neural").Tokenizer
     if not path.is_file():
-        hint = "the tokenizer.json of the model lies beside its weights"
-        raise InputError("no such file", file=path, hint=hint)
+        raise InputError("no such file", file=path, hint="the tokenizer.json of the model lies beside its weights")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # it raises nothing more special
@@ -88,7 +88,7 @@ def load_text(path: Path, act: str, device: str) -> Any:
         raise InputError(f"weights that do not fit together ({reason})", file=path, hint="get them again") from None
 
 
-def build_text(w: dict[str, Any], act: str) -> Any:
+def build_text(w: dict[str, Tensor], act: str) -> Any:
     """The encoder with these weights."""
     import torch
 
@@ -100,13 +100,14 @@ def build_text(w: dict[str, Any], act: str) -> Any:
         context = T
         dim = w["text_projection"].shape[1]
 
-        def forward(self, ids: Any) -> Any:
+        def forward(self, ids: Tensor) -> Tensor:
             if int(ids.max()) >= vocabulary:
                 raise InputError(
                     f"a token {int(ids.max())} of a vocabulary of {vocabulary}", hint="the tokenizer is another's"
                 )
             x = self.blocks(self.p("token_embedding.weight")[ids] + self.p("positional_embedding"))  # [N, T, D]
             last = x[torch.arange(len(x), device=x.device), ids.argmax(1)]
-            return self.norm(last, "ln_final") @ self.p("text_projection")  # [N, C]
+            y: Tensor = self.norm(last, "ln_final") @ self.p("text_projection")  # [N, C]
+            return y
 
     return Encoder()

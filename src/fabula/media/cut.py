@@ -30,8 +30,11 @@ def cut_store(store: str | Path, clips: str | Path, out: str | Path, overwrite: 
     recipe = films.recipe or {}
     fps, stride = (n if isinstance(n, int | float) else 0 for n in (recipe.get("fps"), recipe.get("stride")))
     if not (1e-6 < fps < 1e6 and 1e-6 < stride < 1e6):
-        reason = "the store does not say how many features a second it has"
-        raise InputError(reason, file=store, hint="make it by fabula features extract")
+        raise InputError(
+            "the store does not say how many features a second it has",
+            file=store,
+            hint="make it by fabula features extract",
+        )
     durations = films.metadata.get("durations", {})
     every, seen_ids = read_clips(clips), set[str]()
     cut: dict[str, Frames] = {}
@@ -40,8 +43,13 @@ def cut_store(store: str | Path, clips: str | Path, out: str | Path, overwrite: 
         if clip.video not in films:
             raise InputError("the store has no such film", file=store, video=clip.video, hint="check the clips")
         if clip.start >= durations.get(clip.video, np.inf):
-            problem = f"begins at {clip.start:g} s; its film has {durations[clip.video]:g} s"
-            raise InputError(problem, file=clips, video=clip.id, noun="clip", hint="check its times")
+            raise InputError(
+                f"begins at {clip.start:g} s; its film has {durations[clip.video]:g} s",
+                file=clips,
+                video=clip.id,
+                noun="clip",
+                hint="check its times",
+            )
         cut[clip.id] = cut_features(films[clip.video], fps / stride, clip.start, clip.end)
     metadata = {k: v for k, v in films.metadata.items() if k not in ("durations", "videos", "left_out")}
     lengths = {clip.id: clip.end - clip.start for clip in every}

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from fabula.core.errors import InputError, MissingExtra
+from fabula.core.errors import InputError, import_extra
 from fabula.core.notes import announce
 from fabula.documents.files import check_path
 from fabula.media.base import Pictures
@@ -95,23 +96,34 @@ class Video:
                     t = frame.pts * frame.time_base - zero if frame.pts is not None else self.end
                     lasts = frame.duration * frame.time_base if frame.duration else 1 / rate
                     if (still := float(max(t - self.end, lasts))) > STILL:
-                        fault = f"one picture lasts {still:,.0f} s, at {float(self.end):.1f} s"
-                        hint = f"its times are damaged (at most {STILL} s): get the file again, or leave it out"
-                        raise InputError(fault, file=self.path, hint=hint)
+                        raise InputError(
+                            f"one picture lasts {still:,.0f} s, at {float(self.end):.1f} s",
+                            file=self.path,
+                            hint=f"its times are damaged (at most {STILL} s): get the file again, or leave it out",
+                        )
                     self.end = max(self.end, t + lasts)
                     self.decoded += 1
                     if frame.is_corrupt:
-                        fault = f"is damaged at {float(t):.1f} s: a picture had to be guessed"
-                        raise InputError(fault, file=self.path, hint="get the file again, or leave it out")
+                        raise InputError(
+                            f"is damaged at {float(t):.1f} s: a picture had to be guessed",
+                            file=self.path,
+                            hint="get the file again, or leave it out",
+                        )
                     yield t, frame
             except av.FFmpegError as error:
-                problem = f"cannot be decoded at {float(self.end):.1f} s ({explain(error)})"
-                raise InputError(problem, file=self.path, hint="get the file again, or leave it out") from None
+                raise InputError(
+                    f"cannot be decoded at {float(self.end):.1f} s ({explain(error)})",
+                    file=self.path,
+                    hint="get the file again, or leave it out",
+                ) from None
             if not self.decoded:
                 raise InputError("not one picture can be decoded", file=self.path, hint="leave the video out")
             if length and self.end < min(SHORT * length, length - SLACK):
-                fault = f"breaks off at {float(self.end):.1f} s; its header tells of {float(length):.1f} s"
-                raise InputError(fault, file=self.path, hint="get the file again, or leave it out")
+                raise InputError(
+                    f"breaks off at {float(self.end):.1f} s; its header tells of {float(length):.1f} s",
+                    file=self.path,
+                    hint="get the file again, or leave it out",
+                )
             if self.decoded < FEW * stream.frames:
                 self.check_count(stream.frames, length)
 
@@ -145,18 +157,13 @@ class Video:
         return picture
 
 
-def import_av() -> Any:
-    try:
-        import av
-    except ImportError:
-        raise MissingExtra("decoding video", "features") from None
-    return av
+def import_av() -> ModuleType:
+    return import_extra("av", "decoding video", "features")
 
 
-def open_container(av: Any, path: Path) -> Any:
+def open_container(av: ModuleType, path: Path) -> Any:
     if path.is_dir() or not path.exists():
-        problem = "is a folder" if path.is_dir() else "no such file"
-        raise InputError(problem, file=path, hint="name a video")
+        raise InputError("is a folder" if path.is_dir() else "no such file", file=path, hint="name a video")
     if not path.is_file():
         raise InputError("is a device or a pipe", file=path, hint="name a file: a video is read more than once")
     # `file:` so that no name is taken for an address
@@ -164,7 +171,7 @@ def open_container(av: Any, path: Path) -> Any:
     return av.open(f"file:{path.absolute()}", options=options)
 
 
-def find_pictures(av: Any, container: Any, path: Path) -> Any:
+def find_pictures(av: ModuleType, container: Any, path: Path) -> Any:
     """The stream of pictures; the cover of a song is none."""
     cover = av.stream.Disposition.attached_pic
     streams = [s for s in container.streams.video if not s.disposition & cover]
@@ -182,13 +189,14 @@ def find_pictures(av: Any, container: Any, path: Path) -> Any:
 
 
 @contextmanager
-def name_faults(av: Any, path: Path) -> Iterator[None]:
+def name_faults(av: ModuleType, path: Path) -> Iterator[None]:
     """What FFmpeg refuses, as an InputError that names the file."""
     try:
         yield
     except av.FFmpegError as error:
-        problem = f"cannot be read as a video ({explain(error)})"
-        raise InputError(problem, file=path, hint="get the file again, or leave it out") from None
+        raise InputError(
+            f"cannot be read as a video ({explain(error)})", file=path, hint="get the file again, or leave it out"
+        ) from None
 
 
 def explain(error: Exception) -> str:

@@ -12,17 +12,19 @@ import hashlib
 import io
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path
 from fabula.jobs.folder import Folder, begin
 from fabula.jobs.runner import InProcess, Runner, run_pass
@@ -32,7 +34,7 @@ from fabula.media.extractors import extractor as parse_extractor
 from fabula.media.manifest import describe
 from fabula.media.stores.features import Frames, check_features, check_replaceable, is_file_store, write_features
 
-PARTS = "videos"
+Refused = dict[str, str]  # id → why a video was left out
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class ExtractedVideo:
 
     features: Frames  # [T, C]
     duration: float
-    about: dict[str, Any]
+    about: dict[str, int]
     seconds: dict[str, float]
 
 
@@ -93,6 +95,12 @@ class Plan:
     def folder(self) -> Path:
         return self.work or self.out.with_name(f"{self.out.name}.work")
 
+    def check_inputs(self, paths: Iterable[Path]) -> None:
+        """What is read is not replaced."""
+        for path in paths:
+            if path.resolve() in (self.out.resolve(), self.folder.resolve()):
+                raise SpecError(f"{self.out} is read and would be replaced; name another store")
+
 
 @dataclass(frozen=True)
 class Extracted:
@@ -103,31 +111,78 @@ class Extracted:
     frames: int  # pictures decoded
     duration: float  # of all videos
     seconds: dict[str, float]  # of all processes: decode, embed, write
-    left_out: dict[str, str]  # id → why
+    left_out: Refused
 
 
 @dataclass(frozen=True)
-class Work:
-    """One video of a run; a value that travels to whoever does it."""
+class VideoStage(ABC):
+    """A pass over videos, each a sealed record and an array in a work folder; a value that travels to its workers."""
 
     folder: Folder
-    extractor: Extractor
     skip_bad: bool
+
+    parts: ClassVar[str]  # the subfolder
+    ending: ClassVar[str]  # of the arrays
+
+    @abstractmethod
+    def process(self, id: str, path: Path, part: str) -> None:
+        """Put the record and the array of one video there."""
 
     def __call__(self, job: tuple[str, Path]) -> None:
         id, path = job
         part = name_part(id, path)
         try:
-            result = extract_video(path, self.extractor)
+            self.process(id, path, part)
         except InputError as error:
             if not self.skip_bad or error.file != path:
                 raise
-            self.folder.put({"id": id, "refused": describe_refusal(error)}, PARTS, f"{part}.json")
-            return
+            self.put({"id": id, "refused": " ".join(str(error.problem).split())}, part)
+
+    def put(self, record: JsonDict, part: str) -> None:
+        self.folder.put(record, self.parts, f"{part}.json")
+
+    def put_array(self, pieces: Iterable[bytes], part: str) -> str:
+        """The seal of the array."""
+        return self.folder.put_large(pieces, self.parts, f"{part}{self.ending}")
+
+    def has(self, part: str) -> bool:
+        """Whether this was finished before, and is as it was."""
+        record = self.folder.find(self.parts, f"{part}.json")
+        if record is None or "refused" in record:
+            return record is not None and self.skip_bad
+        return bool(self.folder.seal_of(self.parts, f"{part}{self.ending}") == record["array"])
+
+    def run(self, found: Mapping[str, Path], plan: Plan, progress: Progress) -> tuple[dict[str, JsonDict], Refused]:
+        """Every video that is not done; the records of all, and why some were left out."""
+        with plan.runner.ready():
+            run_pass(self, "videos", found.items(), plan.runner, progress, lambda job: self.has(name_part(*job)))
+        entries = {id: self.folder.get(self.parts, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
+        refused = {id: one["refused"] for id, one in entries.items() if "refused" in one}
+        read = {id: one for id, one in entries.items() if "refused" not in one}
+        if not read:
+            why = f"the first: {next(iter(refused.values()))}"
+            raise InputError(f"not one of {len(refused)} videos can be used; {why}", file=plan.out, hint="give others")
+        return read, refused
+
+    def array(self, id: str, path: Path) -> Path:
+        return self.folder.at(self.parts, f"{name_part(id, path)}{self.ending}")
+
+
+@dataclass(frozen=True)
+class Extraction(VideoStage):
+    """Features of one video after the other."""
+
+    extractor: Extractor
+
+    parts = "videos"
+    ending = ".npy"
+
+    def process(self, id: str, path: Path, part: str) -> None:
+        result = extract_video(path, self.extractor)
         began = time.perf_counter()
         raw = io.BytesIO()
         np.save(raw, result.features.astype(self.extractor.dtype), allow_pickle=False)
-        sealed = self.folder.put_large([raw.getvalue()], PARTS, f"{part}.npy")
+        sealed = self.put_array([raw.getvalue()], part)
         digest = hash_file(path, *stamp(path))
         write = time.perf_counter() - began
         about = {
@@ -138,7 +193,7 @@ class Work:
             "about": {"file": path.name, "sha256": digest, **result.about},
             "seconds": {**result.seconds, "write": write},
         }
-        self.folder.put(about, PARTS, f"{part}.json")
+        self.put(about, part)
 
 
 def extract(
@@ -154,49 +209,38 @@ def extract(
     found = find_videos(videos, warn)
     check_target(plan)
     recipe = chosen.recipe()  # weights must be there before any work
-    for path in (*found.values(), *filter(None, [chosen.weights_file()])):
-        if path.resolve() in (plan.out.resolve(), plan.folder.resolve()):
-            raise SpecError(f"{plan.out} is read and would be replaced; name another store")
+    plan.check_inputs([*found.values(), *filter(None, [chosen.weights_file()])])
     folder, _ = begin(plan.folder, {"recipe": recipe}, {}, plan.resume)
-    todo = [(id, path) for id, path in found.items() if not is_done(folder, id, path, plan.skip_bad)]
-    with plan.runner.ready():
-        run_pass(Work(folder, chosen, plan.skip_bad), "videos", todo, plan.runner, progress)
-    done = collect(folder, chosen, found, plan)
+    done = collect(Extraction(folder, plan.skip_bad, chosen), found, plan, progress)
     if plan.work is None:
         shutil.rmtree(folder.path, ignore_errors=True)
-    for id, why in list(done.left_out.items())[:3]:
-        warn(f"{id!r} was left out: {why}")
+    warn_refused(done.left_out, warn)
     return done
 
 
-def collect(folder: Folder, extractor: Extractor, found: Mapping[str, Path], plan: Plan) -> Extracted:
-    """The parts as a store."""
-    entries = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
-    left_out = {id: one["refused"] for id, one in entries.items() if "refused" in one}
-    read = {id: one for id, one in entries.items() if "refused" not in one}
-    if not read:
-        why = f"the first: {next(iter(left_out.values()))}"
-        raise InputError(f"not one of {len(left_out)} videos can be used; {why}", file=plan.out, hint="give others")
+def warn_refused(refused: Refused, warn: Callable[[str], None]) -> None:
+    for id, why in list(refused.items())[:3]:
+        warn(f"{id!r} was left out: {why}")
+
+
+def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: Progress) -> Extracted:
+    """The features of all videos as a store."""
+    read, left_out = stage.run(found, plan, progress)
     seconds: dict[str, float] = {}
     for one in read.values():
         for what, took in one["seconds"].items():
             seconds[what] = seconds.get(what, 0.0) + took
     metadata = describe(
-        extractor,
+        stage.extractor,
         {id: one["duration"] for id, one in read.items()},
         {id: one["about"] for id, one in read.items()},
         left_out,
     )
     if plan.licence is not None:
         metadata["licence"] = plan.licence
-
-    def arrays() -> Iterator[tuple[str, NDArray[Any]]]:
-        for id in read:
-            path = folder.at(PARTS, f"{name_part(id, found[id])}.npy")
-            yield id, np.load(path, allow_pickle=False)
-
+    arrays = ((id, np.load(stage.array(id, found[id]), allow_pickle=False)) for id in read)
     began = time.perf_counter()
-    write_features(plan.out, arrays(), metadata, plan.overwrite)
+    write_features(plan.out, arrays, metadata, plan.overwrite)
     seconds["write"] = seconds.get("write", 0.0) + time.perf_counter() - began
     return Extracted(
         len(read),
@@ -208,32 +252,16 @@ def collect(folder: Folder, extractor: Extractor, found: Mapping[str, Path], pla
     )
 
 
-def is_done(folder: Folder, id: str, path: Path, skip_bad: bool) -> bool:
-    """Whether an earlier run has finished this video, and what it left is as it was."""
-    part = name_part(id, path)
-    if not folder.holds(PARTS, f"{part}.json"):
-        return False
-    entry = folder.get(PARTS, f"{part}.json")
-    if "refused" in entry:
-        return skip_bad
-    return bool(folder.seal_of(PARTS, f"{part}.npy") == entry["array"])
-
-
 def name_part(id: str, path: Path) -> str:
     """Of the video as it is: changed, it is another."""
     text = "\0".join((id, *map(str, stamp(path))))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def describe_refusal(error: InputError) -> str:
-    return " ".join(str(error.problem).split())
-
-
 def check_target(plan: Plan) -> None:
     """What `write_features` would refuse at the end is refused before hours of work."""
     if plan.out.exists() and not plan.overwrite:
-        hint = "choose another name, or say --overwrite"
-        raise InputError("exists already", file=plan.out, hint=hint)
+        raise InputError("exists already", file=plan.out, hint="choose another name, or say --overwrite")
     if not is_file_store(plan.out):
         check_replaceable(plan.out)
 
@@ -251,17 +279,24 @@ def find_videos(paths: Iterable[str | Path], warn: Callable[[str], None] = ignor
             videos = [f for f in inner if f.suffix.lower() in ENDINGS and f.is_file()]
             passed += [f.name for f in inner if f not in videos]
             if not videos:
-                hint = f"their names end in {', '.join(ENDINGS[:6])} …"
-                raise InputError("a folder without videos", file=named, hint=hint)
+                raise InputError(
+                    "a folder without videos", file=named, hint=f"their names end in {', '.join(ENDINGS[:6])} …"
+                )
         else:
             if not named.is_file():
-                problem = "no such video" if not named.exists() else "is a device or a pipe"
-                raise InputError(problem, file=named, hint="name a video, or a folder of videos")
+                raise InputError(
+                    "no such video" if not named.exists() else "is a device or a pipe",
+                    file=named,
+                    hint="name a video, or a folder of videos",
+                )
             videos = [named]
         for path in videos:
             if path.stem in found:
-                problem = f"two videos have the id {path.stem!r}: {found[path.stem].name} and {path.name}"
-                raise InputError(problem, file=path, hint="rename one; the id is the file's name without its ending")
+                raise InputError(
+                    f"two videos have the id {path.stem!r}: {found[path.stem].name} and {path.name}",
+                    file=path,
+                    hint="rename one; the id is the file's name without its ending",
+                )
             found[path.stem] = path
     if passed:
         more = ", …" if len(passed) > 3 else ""

@@ -13,10 +13,10 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from importlib import metadata
-from typing import Any
 
 from fabula import __version__
 from fabula.core.errors import InputError, SpecError, shown
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.media.base import RULES, Extractor
 from fabula.media.extractors import find_class
 
@@ -27,9 +27,9 @@ TOLD = ("extractor", "dim", "weights", "rules")  # of a recipe, what is no setti
 def describe(
     extractor: Extractor,
     durations: Mapping[str, float],
-    videos: Mapping[str, Mapping[str, Any]],
+    videos: Mapping[str, JsonObject],
     left_out: Mapping[str, str],
-) -> dict[str, Any]:
+) -> JsonDict:
     """The manifest, as the metadata of a store."""
     file = extractor.weights_file()
     return {
@@ -56,7 +56,7 @@ def list_versions(packages: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str = "cpu") -> Extractor:
+def rebuild(recipe: JsonObject, weights: str | None = None, device: str = "cpu") -> Extractor:
     """The extractor of a recipe, to make features of another video as those of a store were made.
 
     `weights` names the file where the adapter does not bring its own; another file than the recipe's is refused.
@@ -68,14 +68,16 @@ def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str =
     if recipe.get("rules") != RULES:
         raise SpecError(f"this recipe is of rules {shown(recipe.get('rules'))} for frames; this version has {RULES}")
     found = find_class(name)
-    settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in recipe.items() if k not in TOLD}
+    settings: JsonDict = {k: tuple(v) if isinstance(v, list) else v for k, v in recipe.items() if k not in TOLD}
     if unknown := sorted(set(settings) - set(found.defaults())):
         raise SpecError(f"the extractor {name} has no setting {unknown[0]!r}; it was made by another version")
     if found.needs_weights and weights is None:
         raise SpecError(f"the features were made by {name} with weights of the user; name the file (--weights)")
     built = found(weights=weights, device=device, **settings)
     if built.weights_digest() != recipe.get("weights"):
-        problem = f"other weights than the recipe's (SHA-256 {shown(built.weights_digest())})"
-        hint = f"it was {shown(recipe.get('weights'))}"
-        raise InputError(problem, file=built.weights_file(), hint=hint)
+        raise InputError(
+            f"other weights than the recipe's (SHA-256 {shown(built.weights_digest())})",
+            file=built.weights_file(),
+            hint=f"it was {shown(recipe.get('weights'))}",
+        )
     return built

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import MissingExtra
+from fabula.core.errors import MissingExtra, import_extra
 from fabula.text.embed import Embed
 from fabula.text.neural.model import find_folder
 
@@ -69,11 +69,8 @@ def minilm() -> Embedder:
 
 def wordllama() -> Embedder:
     """WordLlama, static token embeddings of a language model. 256 dimensions."""
-    try:
-        import wordllama as package
-    except ImportError:
-        raise MissingExtra("the embedder wordllama", "simulate") from None
-    here = Path(package.__file__).parent  # its weights and tokenizer are in the wheel; nothing is downloaded
+    package = import_extra("wordllama", "the embedder wordllama", "simulate")
+    here = Path(str(package.__file__)).parent  # its weights and tokenizer are in the wheel; nothing is downloaded
     model = package.WordLlama.load(cache_dir=here, disable_download=True)
     return lambda sentences: np.asarray(model.embed(list(sentences)), dtype=np.float32)
 

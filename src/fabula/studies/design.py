@@ -18,11 +18,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from fabula.core.errors import SpecError
+from fabula.documents.fields import JsonDict
 from fabula.studies.forms import Form
 from fabula.studies.items import Item
 from fabula.studies.plan import Plan
@@ -47,7 +47,7 @@ class Slot:
     question: str
     item: int
     order: tuple[str, ...]
-    expect: dict[str, Any] | None = None  # field → value of a check; measure → … of a gold item
+    expect: JsonDict | None = None  # field → value of a check; measure → … of a gold item
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +253,12 @@ def lay_out(
 ) -> Iterator[Slot]:
     """The booklet with its checks and gold questions, place by place."""
     plan, questions = parts.plan, parts.questions
-    rows: list[tuple[str, str, int, tuple[str, ...], dict[str, Any] | None]] = [
+    rows: list[tuple[str, str, int, tuple[str, ...], JsonDict | None]] = [
         ("question", questions[k].id, questions[k].item, orders[rater, k], None) for k in booklet
     ]
     width = len(rows[0][3])
     systems = questions[0].systems
-    extra: list[tuple[str, str, int, tuple[str, ...], dict[str, Any] | None]] = []
+    extra: list[tuple[str, str, int, tuple[str, ...], JsonDict | None]] = []
     for c in range(plan.checks):
         item = min((parts.items[questions[k].item].length, questions[k].item) for k in rng.sample(list(booklet), 1))[1]
         fields = parts.form.fields(width)

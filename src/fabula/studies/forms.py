@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fabula.core.errors import SpecError
+from fabula.documents.fields import JsonDict
 
 Answer = Mapping[str, int]
 
@@ -61,7 +62,7 @@ class Field:
     help: str
     options: tuple[tuple[int, str], ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {"name": self.name, "legend": self.legend, "help": self.help, "options": [list(o) for o in self.options]}
 
 
@@ -114,7 +115,7 @@ class Form:
             options = [(1, "Yes, all it says is true of this clip"), (0, "No, something it says is not")]
             yield Field("true_1", "true", 1, "Is the description true?", "", tuple(options))
 
-    def check(self, answer: Any, count: int) -> dict[str, int]:
+    def check(self, answer: object, count: int) -> dict[str, int]:
         """The answer, if it is one to this form: each field once, each with one of its options."""
         fields = {f.name: f for f in self.fields(count)}
         if not isinstance(answer, dict) or set(answer) != set(fields):

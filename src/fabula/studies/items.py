@@ -15,9 +15,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import has_lines, read_objects
 from fabula.studies.forms import Form
 from fabula.studies.plan import Plan
@@ -38,14 +38,14 @@ class Item:
     end: float  # 0: not known yet, the file's own
     descriptions: dict[str, str]
     kind: str = ""  # what results are also told by: static, dynamic
-    expect: dict[str, Any] | None = None  # of a gold item
+    expect: JsonDict | None = None  # of a gold item
     clip: str = ""  # its file, as it was found
 
     @property
     def length(self) -> float:
         return self.end - self.start
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -93,7 +93,7 @@ def check_expect(item: Item, path: Path, systems: tuple[str, ...], form: Form) -
             raise wrong(path, item.id, f"expect.{measure} is {shown(wanted)}", 'say {"SYSTEM": [lowest, highest]}')
 
 
-def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def objects(path: Path) -> Iterator[tuple[int, JsonDict]]:
     for number, line in read_objects(path):
         if not isinstance(line, dict):
             raise InputError(f"saw {shown(line)}", file=path, field=f"line {number}", hint="a line is an object")
@@ -144,8 +144,12 @@ def read_systems(files: dict[str, Path]) -> list[Item]:
         lacking = ids.keys() ^ of_system[name].keys()
         if lacking:
             whose = first if next(iter(lacking)) in ids else name
-            problem = f"is told by {whose} alone ({len(lacking)} such items)"
-            raise wrong(files[name], sorted(lacking)[0], problem, "systems must describe the same items")
+            raise wrong(
+                files[name],
+                sorted(lacking)[0],
+                f"is told by {whose} alone ({len(lacking)} such items)",
+                "systems must describe the same items",
+            )
     items = []
     for id, item in ids.items():
         for name in others:
@@ -189,7 +193,7 @@ def clock(seconds: float) -> str:
     return f"{int(seconds // 60)}:{seconds % 60:04.1f}"
 
 
-def read_id(value: Any, path: Path, known: set[str]) -> str:
+def read_id(value: object, path: Path, known: set[str]) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
         raise wrong(path, value, "is no id", "an id is text or a whole number")
     if str(value) in known:
@@ -198,7 +202,7 @@ def read_id(value: Any, path: Path, known: set[str]) -> str:
     return str(value)
 
 
-def read_video(line: dict[str, Any], path: Path, id: str) -> str:
+def read_video(line: JsonDict, path: Path, id: str) -> str:
     video = line.get("video")
     if not isinstance(video, str) or not video.strip() or "\0" in video:
         raise wrong(path, id, f"video: saw {shown(video)}", "it names a file of the clips' folder")
@@ -208,7 +212,7 @@ def read_video(line: dict[str, Any], path: Path, id: str) -> str:
     return video
 
 
-def read_text(text: Any, path: Path, id: str, name: str = "descriptions") -> str:
+def read_text(text: object, path: Path, id: str, name: str = "descriptions") -> str:
     if not isinstance(text, str) or not text.strip():
         raise wrong(path, id, f"{name}: saw {shown(text)}", "a description is text")
     if len(text) > LONGEST:
@@ -216,7 +220,7 @@ def read_text(text: Any, path: Path, id: str, name: str = "descriptions") -> str
     return text.strip()
 
 
-def read_span(line: dict[str, Any], path: Path, id: str) -> tuple[float, float]:
+def read_span(line: JsonDict, path: Path, id: str) -> tuple[float, float]:
     """start and end; 0 and the duration (0: unknown) where no span is named."""
     span, length = line.get("time"), line.get("duration")
     for number in [*(span if isinstance(span, list) else []), *([] if length is None else [length])]:
@@ -298,8 +302,11 @@ def look_into(path: Path) -> float:
         codec = find_pictures(av, container, path).codec_context.name
         length = (container.duration or 0) / av.time_base
     if not any(codec.startswith(known) or known in codec for known in PLAYED):
-        hint = "convert it: ffmpeg -i IN -c:v libx264 OUT.mp4"
-        raise InputError(f"its pictures are {codec}, which browsers do not play", file=path, hint=hint)
+        raise InputError(
+            f"its pictures are {codec}, which browsers do not play",
+            file=path,
+            hint="convert it: ffmpeg -i IN -c:v libx264 OUT.mp4",
+        )
     return float(length)
 
 

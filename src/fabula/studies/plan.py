@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
+from fabula.documents.fields import JsonDict
 from fabula.documents.toml import read_toml
 from fabula.studies.forms import Form, make_form
 
@@ -131,11 +132,11 @@ class Plan:
     def primary(self) -> str:
         return self.analysis.primary or self.make_form().measures[0]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return dataclasses.asdict(self)
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> Plan:
+    def of(cls, document: JsonDict) -> Plan:
         """The inverse of `to_dict`."""
         return build(cls, document, "")
 
@@ -149,7 +150,7 @@ def read_plan(path: Path) -> Plan:
         raise InputError(str(error), file=path) from None
 
 
-def build(kind: type[T], document: dict[str, Any], where: str) -> T:
+def build(kind: type[T], document: JsonDict, where: str) -> T:
     """A dataclass from a table: no unknown key, every value of its type."""
     hints = typing.get_type_hints(kind)
     fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]

@@ -100,7 +100,7 @@ def latex(r: Results) -> Iterator[str]:
     yield f"% study {r.id}{' SIMULATED RATERS' if r.simulated else ''}: {rule(r)}"
     yield f"% {analysis(r)}"
     columns = list(dict.fromkeys((x.measure, x.kind) for x in r.lines))
-    held = {(x.measure, x.kind, x.system): x for x in r.lines}
+    by_line = {(x.measure, x.kind, x.system): x for x in r.lines}
     yield r"\begin{tabular}{l" + "r" * len(columns) + "}"
     yield r"\toprule"
     heads = []
@@ -112,7 +112,7 @@ def latex(r: Results) -> Iterator[str]:
     for system in dict.fromkeys(x.system for x in r.lines):
         cells = []
         for measure, kind in columns:
-            x = held.get((measure, kind, system))
+            x = by_line.get((measure, kind, system))
             if x is None:
                 cells.append("--")
                 continue

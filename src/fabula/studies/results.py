@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from statistics import median
-from typing import Any
 
 from fabula.core.errors import InputError
+from fabula.documents.fields import JsonDict
 from fabula.stats.agreement import alpha, alpha_interval
 from fabula.stats.holm import holm
 from fabula.stats.twoway import Estimate, mean_of
@@ -93,7 +93,7 @@ class RatingRow:
     excluded: bool
     simulated: bool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -344,7 +344,7 @@ def warn(answers: Answers, out: set[int], questions: Sequence[FinalAnswer]) -> l
     return warnings
 
 
-def to_dict(r: Results) -> dict[str, Any]:
+def to_dict(r: Results) -> JsonDict:
     """For programs."""
     return {
         "study": r.id,
@@ -375,12 +375,12 @@ def to_dict(r: Results) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def describe(e: Estimate) -> dict[str, Any]:
+def describe(e: Estimate) -> JsonDict:
     bounds = None if e.interval is None else [e.interval.low, e.interval.high]
     number = clean({"value": e.value, "se": e.se})
     return number | {"interval": bounds, "answers": e.answers, "raters": e.raters, "items": e.items}
 
 
-def clean(document: dict[str, Any]) -> dict[str, Any]:
+def clean(document: JsonDict) -> JsonDict:
     """The document with None for NaN, which JSON lacks."""
     return {k: None if isinstance(v, float) and v != v else v for k, v in document.items()}

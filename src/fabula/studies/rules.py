@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from fabula.documents.fields import JsonDict
 from fabula.studies.design import Slot
 from fabula.studies.forms import Form
 from fabula.studies.plan import Plan
@@ -52,7 +52,7 @@ class Conduct:
 
 def passes(form: Form, slot: Slot, answer: Mapping[str, int]) -> bool:
     """Whether a check or a gold question was answered as expected."""
-    expect: dict[str, Any] = slot.expect or {}
+    expect: JsonDict = slot.expect or {}
     if slot.role == "check":
         return all(answer.get(name) == value for name, value in expect.items())
     for measure, wanted in expect.items():

@@ -13,24 +13,22 @@ from a person. For that there are checks, gold questions and the rule of the pla
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
-from importlib.resources import files
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import RedirectResponse, StreamingResponse
 
 from fabula.core.errors import SpecError
+from fabula.documents.fields import JsonDict
 from fabula.studies.design import Slot
+from fabula.studies.forms import Field
 from fabula.studies.store import RefusedError, Store
 from fabula.web.binding import Binding
-from fabula.web.failures import answer_failures
-from fabula.web.guard import App, Guard, find_address
+from fabula.web.guard import App, Guard
 from fabula.web.limits import Buckets
-from fabula.web.media import describe, find_fault, find_part, read_part
+from fabula.web.media import find_fault
+from fabula.web.pages import TokenDesk, add_routes, make_pages, read_json, send_file
 from fabula.web.tokens import hash_token, looks_right
 
 PLAYED = 0.9  # of a clip's length must have passed: clocks and ends of clips are not exact
@@ -38,34 +36,30 @@ SKIPS = 3  # clips that do not play, of one rater …
 SKIPPED = 0.1  # … and of her booklet, that may be skipped
 NONCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 RATE, BURST = 20.0, 60  # calls of one rater
-WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
 ASSETS = {
-    "/": ("page.html", "text/html"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/page.css": ("page.css", "text/css"),
+    "/": ("studies", "page.html", "text/html"),
+    "/page.js": ("studies", "page.js", "text/javascript"),
+    "/page.css": ("studies", "page.css", "text/css"),
 }
 
 
-class Desk:
+class Desk(TokenDesk):
     """State shared by the calls: the store, the raters, their rate limits."""
 
     def __init__(self, store: Store, binding: Binding) -> None:
-        self.store, self.binding = store, binding
+        super().__init__(binding, f"fabula-{store.id}", store.clock)
+        self.store, self.often = store, Buckets(RATE, BURST, store.clock)
         self.raters = store.tokens()
         self.booklets: dict[int, list[Slot]] = {}
         for slot in store.slots():
             self.booklets.setdefault(slot.rater, []).append(slot)
-        self.often, self.wrong = (Buckets(*of, store.clock) for of in ((RATE, BURST), (WRONG_RATE, WRONG_BURST)))
         self.fetched = set(store.events("fetched"))
-        self.cookie = ("__Host-" if binding.secure else "") + f"fabula-{store.id}"
 
     def know(self, request: Request, token: str) -> int:
         """The rater of a token; wrong ones are few before they cost time."""
         rater = self.raters.get(hash_token(token)) if looks_right(token) else None
         if rater is None:
-            if wait := self.wrong.take(find_address(request.scope, self.binding)):
-                raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
-            raise HTTPException(401, "this link is not known; open the link that you received")
+            raise self.refuse_token(request, "this link is not known; open the link that you received")
         return rater
 
     def rater(self, request: Request) -> int:
@@ -75,13 +69,13 @@ class Desk:
             raise HTTPException(429, "too many calls", {"Retry-After": str(int(wait) + 1)})
         return rater
 
-    def slot(self, rater: int, place: Any) -> Slot:
+    def slot(self, rater: int, place: object) -> Slot:
         booklet = self.booklets[rater]
         if type(place) is not int or not 0 <= place < len(booklet):
             raise HTTPException(404, "no such question")
         return booklet[place]
 
-    def open_slot(self, rater: int, place: Any) -> Slot:
+    def open_slot(self, rater: int, place: object) -> Slot:
         """One that may be looked at: consent was given, and all before it are done."""
         slot = self.slot(rater, place)
         if self.store.when(rater, -1, "consent") is None:
@@ -92,7 +86,7 @@ class Desk:
 
     # calls
 
-    def state(self, rater: int) -> dict[str, Any]:
+    def state(self, rater: int) -> JsonDict:
         plan, count = self.store.plan, len(self.booklets[rater])
         place = self.store.next_place(rater)
         state = {
@@ -111,11 +105,11 @@ class Desk:
             state |= {"code": code, "return_url": plan.return_url.replace("{code}", code)}
         return state
 
-    def agree(self, rater: int) -> dict[str, Any]:
+    def agree(self, rater: int) -> JsonDict:
         self.store.note(rater, -1, "consent")
         return self.state(rater)
 
-    def question(self, rater: int, place: int) -> dict[str, Any]:
+    def question(self, rater: int, place: int) -> JsonDict:
         slot = self.open_slot(rater, place)
         self.store.note(rater, place, "shown")
         item, form = self.store.items[slot.item], self.store.form
@@ -134,7 +128,7 @@ class Desk:
             "answer": self.store.latest(rater, place),
         }
 
-    def play(self, rater: int, place: Any) -> dict[str, Any]:
+    def play(self, rater: int, place: object) -> JsonDict:
         """Check the page's claim that the clip was played."""
         slot = self.open_slot(rater, place)
         shown = self.store.when(rater, slot.place, "shown")
@@ -146,7 +140,7 @@ class Desk:
         self.store.note(rater, slot.place, "played")
         return {"played": True}
 
-    def skip(self, rater: int, place: Any) -> dict[str, Any]:
+    def skip(self, rater: int, place: object) -> JsonDict:
         """Skip a clip that does not play. Only a few may be skipped."""
         slot = self.open_slot(rater, place)
         skipped = [p for r, p in self.store.events("skipped") if r == rater and p != slot.place]
@@ -155,7 +149,7 @@ class Desk:
         self.store.note(rater, slot.place, "skipped")
         return self.state(rater)
 
-    def answer(self, rater: int, place: Any, nonce: Any, answer: Any) -> dict[str, Any]:
+    def answer(self, rater: int, place: object, nonce: object, answer: object) -> JsonDict:
         slot = self.open_slot(rater, place)
         if not isinstance(nonce, str) or not NONCE.fullmatch(nonce):
             raise HTTPException(422, "no nonce")
@@ -176,7 +170,7 @@ class Desk:
         return slot
 
 
-def write_check(fields: Any, expect: dict[str, int], count: int) -> list[str]:
+def write_check(fields: Sequence[Field], expect: dict[str, int], count: int) -> list[str]:
     """The words of an attention check: the first description says what to answer."""
     demands = []
     for f in fields:
@@ -189,33 +183,17 @@ def write_check(fields: Any, expect: dict[str, int], count: int) -> list[str]:
 def make_app(store: Store, binding: Binding) -> App:
     """The server's application, guarded."""
     desk = Desk(store, binding)
-    app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None)
-    answer_failures(app)
-    assets = {
-        path: (files("fabula.studies").joinpath(name).read_bytes(), kind) for path, (name, kind) in ASSETS.items()
-    }
-
-    def send_asset(path: str) -> Callable[[], Any]:
-        async def sent() -> Response:
-            body, kind = assets[path]
-            return Response(body, media_type=f"{kind}; charset=utf-8")
-
-        return sent
-
-    for path in assets:
-        app.get(path)(send_asset(path))
+    app = make_pages("fabula study", ASSETS)
 
     async def start(request: Request) -> Response:
         token = request.query_params.get("token", "")
         desk.know(request, token)
-        away = RedirectResponse("/", 303)
-        away.set_cookie(desk.cookie, token, httponly=True, samesite="lax", secure=binding.secure, path="/")
-        return away
+        return desk.send_cookie(token)
 
-    async def state(request: Request) -> Any:
+    async def state(request: Request) -> object:
         return await run_in_threadpool(desk.state, desk.rater(request))
 
-    async def question(request: Request, place: int) -> Any:
+    async def question(request: Request, place: int) -> object:
         return await run_in_threadpool(desk.question, desk.rater(request), place)
 
     async def media(request: Request, place: int) -> Response:
@@ -223,43 +201,29 @@ def make_app(store: Store, binding: Binding) -> App:
         clip = store.clips / store.items[slot.item].clip
         if await run_in_threadpool(find_fault, clip, store.clips) is not None:
             raise HTTPException(404, "the clip is gone")
-        size = clip.stat().st_size
-        part = find_part(request.headers.get("range"), size)
-        if part is None:
-            return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
-        status, headers = describe(clip, part)
-        return StreamingResponse(read_part(clip, part), status, headers)
+        return send_file(request, clip)
 
-    async def post(request: Request, call: Callable[[int, dict[str, Any]], Any]) -> Any:
-        rater = desk.rater(request)
-        try:
-            sent = json.loads(await request.body())
-        except (ValueError, RecursionError):
-            raise HTTPException(400, "not JSON") from None
-        if not isinstance(sent, dict):
-            raise HTTPException(400, "not a JSON object")
-        return await run_in_threadpool(call, rater, sent)
+    def post(call: Callable[[int, JsonDict], JsonDict]) -> Callable[[Request], object]:
+        async def answer(request: Request) -> object:
+            rater, sent = desk.rater(request), await read_json(request)
+            if not isinstance(sent, dict):
+                raise HTTPException(400, "not a JSON object")
+            return await run_in_threadpool(call, rater, sent)
 
-    async def agree(request: Request) -> Any:
-        return await post(request, lambda rater, sent: desk.agree(rater))
+        return answer
 
-    async def played(request: Request) -> Any:
-        return await post(request, lambda rater, sent: desk.play(rater, sent.get("place")))
-
-    async def skip(request: Request) -> Any:
-        return await post(request, lambda rater, sent: desk.skip(rater, sent.get("place")))
-
-    async def answer(request: Request) -> Any:
-        def save(rater: int, sent: dict[str, Any]) -> dict[str, Any]:
-            return desk.answer(rater, sent.get("place"), sent.get("nonce"), sent.get("answer"))
-
-        return await post(request, save)
-
-    # annotations are words here (PEP 563) and FastAPI reads them from the module, where Request is
-    app.add_api_route("/start", start, methods=["GET"], response_model=None)
-    app.add_api_route("/api/state", state, methods=["GET"], response_model=None)
-    app.add_api_route("/api/question/{place}", question, methods=["GET"], response_model=None)
-    app.add_api_route("/media/{place}", media, methods=["GET"], response_model=None)
-    for path, call in (("consent", agree), ("played", played), ("skip", skip), ("answer", answer)):
-        app.add_api_route(f"/api/{path}", call, methods=["POST"], response_model=None)
+    gets: dict[str, Callable[..., object]] = {
+        "/start": start,
+        "/api/state": state,
+        "/api/question/{place}": question,
+        "/media/{place}": media,
+    }
+    add_routes(app, "GET", gets)
+    posts: dict[str, Callable[[int, JsonDict], JsonDict]] = {
+        "/api/consent": lambda rater, sent: desk.agree(rater),
+        "/api/played": lambda rater, sent: desk.play(rater, sent.get("place")),
+        "/api/skip": lambda rater, sent: desk.skip(rater, sent.get("place")),
+        "/api/answer": lambda rater, sent: desk.answer(rater, sent.get("place"), sent.get("nonce"), sent.get("answer")),
+    }
+    add_routes(app, "POST", {path: post(call) for path, call in posts.items()})
     return Guard(app, binding, doors=("/", "/start"))

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 
 from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import name_write_failures
 from fabula.studies.design import Design, Question, Slot
 from fabula.studies.items import Item, check_expect
@@ -157,7 +158,7 @@ def make_study(
     return NewStudy(id, tokens)
 
 
-def pack_slot(s: Slot) -> tuple[Any, ...]:
+def pack_slot(s: Slot) -> tuple[object, ...]:
     expect = None if s.expect is None else json.dumps(s.expect)
     return (s.rater, s.place, s.role, s.question, s.item, json.dumps(s.order, ensure_ascii=False), expect)
 
@@ -247,7 +248,7 @@ class Store:
             os.close(self.lock_file)
             self.lock_file = None
 
-    def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, question: str, values: Sequence[object] = ()) -> list[Any]:
         with self.lock:
             try:
                 return self.db.execute(question, values).fetchall()
@@ -401,23 +402,23 @@ class Store:
             atomic.take_place(staged, target, private=True)
 
 
-def as_kind(value: Any, kind: type[T]) -> T:
+def as_kind(value: object, kind: type[T]) -> T:
     if type(value) is not kind:
         raise ValueError(f"saw {shown(value)}")
     return value
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     return as_kind(value, str)
 
 
-def as_seconds(value: Any) -> float:
-    if type(value) not in (int, float) or not abs(value) < 1e12:
+def as_seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
         raise ValueError(f"saw {shown(value)}")
     return float(value)
 
 
-def read_item(entry: Any) -> Item:
+def read_item(entry: JsonDict) -> Item:
     """An item as `Item.to_dict` wrote it."""
     item = Item(**entry)
     for text in (item.id, item.video, item.kind, item.clip, *item.descriptions, *item.descriptions.values()):

@@ -27,6 +27,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fabula.documents.fields import JsonDict
+
 HEAD, BODY, STALLED, IDLE = 10.0, 30.0, 60.0, 30
 MOST = 1024  # connections, where files suffice
 SPARE = 64  # files that are open besides connections and what they answer with
@@ -182,7 +184,7 @@ class Server(uvicorn.Server):
             bound.listen(QUEUE)  # asyncio takes one number for this and for those taken at once
 
 
-def log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def log_failure(loop: asyncio.AbstractEventLoop, context: JsonDict) -> None:
     """One line for what the system refuses (no file left for a connection); else asyncio's own words."""
     error = context.get("exception")
     if isinstance(error, OSError):

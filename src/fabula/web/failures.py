@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import sqlite3
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
@@ -26,7 +25,7 @@ def is_full(error: Exception) -> bool:
 def answer_failures(app: FastAPI) -> None:
     """507 where the disk is full, 503 where something else is refused by the machine; nothing of it was written."""
 
-    async def answer(request: Any, error: Exception) -> JSONResponse:
+    async def answer(request: object, error: Exception) -> JSONResponse:
         full = is_full(error)
         what = "the disk is full; make room" if full else f"a call could not be answered: {one_line(str(error))}"
         logging.getLogger("uvicorn.error").error("%s", what)

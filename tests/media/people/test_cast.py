@@ -117,10 +117,10 @@ def test_further_videos_join_those_that_were_looked_at(cast_films, tmp_path, cas
     model = face_model(**MARKS)
     find_people([cast_films / "a.mkv"], model, "linked", plan)
     looked: list[str] = []
-    from fabula.media.people.find import Work
+    from fabula.media.people.find import FaceStage
 
-    look = Work.process
-    monkeypatch.setattr(Work, "process", lambda self, id, *more: (looked.append(id), look(self, id, *more))[1])
+    look = FaceStage.process
+    monkeypatch.setattr(FaceStage, "process", lambda self, id, *more: (looked.append(id), look(self, id, *more))[1])
     made = find_people([cast_films], model, "linked", replace(plan, resume=True, overwrite=True))
     assert looked == ["b"]
     np.testing.assert_array_equal(made.person, cast.person)

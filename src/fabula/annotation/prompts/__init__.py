@@ -64,8 +64,11 @@ def load_prompts(folder: Path | None = None) -> Mapping[str, Prompt]:
         raise InputError("no such folder", file=folder, hint="--prompts names a folder of .txt files")
     own = sorted(folder.glob("*.txt"))
     if not own:
-        hint = f"its files are called {', '.join(f'{name}.txt' for name in VARIABLES)}"
-        raise InputError("holds no prompt", file=folder, hint=hint)
+        raise InputError(
+            "holds no prompt",
+            file=folder,
+            hint=f"its files are called {', '.join(f'{name}.txt' for name in VARIABLES)}",
+        )
     for path in own:
         if path.stem not in VARIABLES:
             raise SpecError(f"{path}: no prompt is called {path.stem!r}; {close_to(path.stem, [*VARIABLES])}")

@@ -148,8 +148,10 @@ def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progr
     numbers: dict[str, object] = {"videosets": len(units)}
     short = [i for i in units if len(data.clips(data.windows[i][0])) <= data.config.clips]
     if not short:
-        hint = f"attention is looked at in sets of at most {data.config.clips} clips"
-        raise InputError("every videoset is longer than the model's window", hint=hint)
+        raise InputError(
+            "every videoset is longer than the model's window",
+            hint=f"attention is looked at in sets of at most {data.config.clips} clips",
+        )
     if len(short) < len(units):
         notes.append(f"{len(units) - len(short)} videosets of more than {data.config.clips} clips are left out")
         units = short

@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonObject, Source
 from fabula.documents.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
-from fabula.learn.options import JsonObject
 from fabula.learn.splits import pick_split
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
@@ -50,8 +49,11 @@ class Streams:
     def __init__(self, folder: str | Path) -> None:
         self.path = check_path(folder)
         if not self.path.is_dir():
-            hint = f"a folder with a store per stream: {', '.join(NAMES)} (.safetensors, .h5, or folders of .npy)"
-            raise InputError("no such folder of streams", file=folder, hint=hint)
+            raise InputError(
+                "no such folder of streams",
+                file=folder,
+                hint=f"a folder with a store per stream: {', '.join(NAMES)} (.safetensors, .h5, or folders of .npy)",
+            )
         self.cache: dict[str, ClipFeatures] = {}
         self.size = 0  # bytes of what is kept
         self.files = {name: file for name in NAMES if (file := self.find(name)) is not None}
@@ -108,9 +110,13 @@ class Streams:
             return ClipFeatures(clip, arrays["frame"], arrays["action"], empty, box, none, none.astype(np.int64))
         face, box = self.stores["face"][clip], self.stores["box"][clip]
         if len(face) != len(box) or box.shape[1] not in (BOX, BOX + 1):
-            problem = f"{len(face)} faces and boxes of shape {list(box.shape)}"
-            hint = "a row a face: x1, y1, x2, y2, video frame, and maybe who it is"
-            raise InputError(problem, file=self.files["box"], video=clip, noun="clip", hint=hint)
+            raise InputError(
+                f"{len(face)} faces and boxes of shape {list(box.shape)}",
+                file=self.files["box"],
+                video=clip,
+                noun="clip",
+                hint="a row a face: x1, y1, x2, y2, video frame, and maybe who it is",
+            )
         face, box = face[:most], box[:most]
         person = box[:, BOX].astype(np.int64) if box.shape[1] > BOX else np.full(len(face), -1, np.int64)
         at = box[:, 4].astype(np.float64)
@@ -145,15 +151,21 @@ class Videosets:
     one unit however long it is; "caption" needs no captions, and for the others no id in them is looked at.
     """
 
-    def __init__(self, sets: Mapping[str, SetText], streams: Streams, config: Config, use: str = "train") -> None:
-        self.streams, self.config, self.use = streams, config, use
+    def __init__(
+        self,
+        sets: Mapping[str, SetText],
+        streams: Streams,
+        config: Config,
+        use: str = "train",
+        people: str = "model",  # whom predictions name
+        films: Films | None = None,  # of predictions on raw films
+    ) -> None:
+        self.streams, self.config, self.use, self.people, self.films = streams, config, use, people, films
         self.sets = {name: check_set(name, one, use != "caption") for name, one in sets.items()}
         self.pieces = Pieces(config)
         spare = {name: len(one.clips or ()) - config.clips if use == "train" else 0 for name, one in self.sets.items()}
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
-        self.people = "model"  # whom predictions name
-        self.films: Films | None = None  # for predictions on raw films
         self.relink: float | None = None  # cluster faces at this eps, whatever the data say of people
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
@@ -167,8 +179,10 @@ class Videosets:
             return
         empty = [name for name, one in self.sets.items() if not any(map(WHO.search, one.captions or ()))]
         if len(empty) == len(self.sets) and self.use == "train" and self.config.task == "fitb":
-            hint = "people are written P1, P2, … or [PERSON1]; without any, train with --task caption"
-            raise InputError(f"none of {len(self.sets)} captionsets names a person: no blank to fill in", hint=hint)
+            raise InputError(
+                f"none of {len(self.sets)} captionsets names a person: no blank to fill in",
+                hint="people are written P1, P2, … or [PERSON1]; without any, train with --task caption",
+            )
         nothing = "have no person to learn from" if self.use == "train" else "have no blank to fill in"
         for name in empty:
             self.notes.add("{n} captionsets name nobody and " + nothing, name_id(name))
@@ -237,9 +251,13 @@ class Videosets:
         if self.embed is None:
             rows = self.streams.stores["text"][name]
             if len(rows) != sum(map(len, masked)):
-                problem = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
-                hint = "a row a blank, in the order of the captions"
-                raise InputError(problem, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
+                raise InputError(
+                    f"{len(rows)} rows for {sum(map(len, masked))} blanks",
+                    file=self.streams.files["text"],
+                    video=name,
+                    noun="captionset",
+                    hint="a row a blank, in the order of the captions",
+                )
             ends = np.cumsum([0, *map(len, masked)])
             return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
         both = [text for k in clips for pair in masked[k] for text in pair]
@@ -255,19 +273,29 @@ class Videosets:
 class FilmSets(dict[str, SetText]):
     """Captionsets of raw films, with the films' clips, people and features."""
 
-    films: Films
-    recipes: JsonObject  # of the run's features
-    faces: dict[str, Mapping[int, Mapping[int, float]]]  # by film: number of a P → person of the cast → attention
+    def __init__(
+        self,
+        sets: Mapping[str, SetText],
+        films: Films,
+        faces: Mapping[str, Mapping[int, Mapping[int, float]]],  # by film: number of a P → person → attention
+    ) -> None:
+        super().__init__(sets)
+        self.films, self.faces, self.recipes = films, faces, films.recipes
 
 
 def check_set(name: str, one: SetText, captions: bool) -> SetText:
     """Clips are named, and there is a caption for each."""
     if not one.clips:
-        hint = 'name its clips: "clips": ["film-0012", …]'
-        raise InputError("no clips are named", video=name, noun="captionset", hint=hint)
+        raise InputError(
+            "no clips are named", video=name, noun="captionset", hint='name its clips: "clips": ["film-0012", …]'
+        )
     if captions and (one.captions is None or len(one.captions) != len(one.clips)):
-        problem = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
-        raise InputError(problem, video=name, noun="captionset", hint="a caption a clip")
+        raise InputError(
+            f"{len(one.captions or ())} captions for {len(one.clips)} clips",
+            video=name,
+            noun="captionset",
+            hint="a caption a clip",
+        )
     return one
 
 
@@ -279,9 +307,13 @@ def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, not
         if missing is None:
             complete[name] = one
         elif not skip:
-            file = streams.files[missing[1]]
-            hint = "extract its features, or use --skip-missing"
-            raise InputError("no features of this clip", file=file, video=missing[0], noun="clip", hint=hint)
+            raise InputError(
+                "no features of this clip",
+                file=streams.files[missing[1]],
+                video=missing[0],
+                noun="clip",
+                hint="extract its features, or use --skip-missing",
+            )
         else:
             notes.add(
                 "{n} captionsets have clips without features and are left out, as --skip-missing says", name_id(name)

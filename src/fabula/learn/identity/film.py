@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.identity.clips import Streams
 from fabula.learn.identity.videosets import Floats
-from fabula.learn.options import JsonObject
 from fabula.media.stores.features import list_differences
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ClipArrays(dict[str, Floats]):
     def __init__(self, arrays: Mapping[str, Floats], dim: int) -> None:
         super().__init__(arrays)
         self.dim = dim
-        self.metadata: dict[str, Any] = {}
+        self.metadata: JsonDict = {}
 
     def count(self, clip: str) -> int:
         return len(self[clip]) if clip in self else 0
@@ -130,8 +130,11 @@ def find_films(
             notes.add(remark)
         run = {k: v for k, v in (recipe or {}).items() if k not in ("cluster", "box_size")}
         if recipe is not None and run != cast.recipe:
-            problem = f"faces found in another way than the run's: {', '.join(list_differences(run, cast.recipe))}"
-            raise InputError(problem, file=people, hint="find the people as the run's were found, or leave --cast out")
+            raise InputError(
+                f"faces found in another way than the run's: {', '.join(list_differences(run, cast.recipe))}",
+                file=people,
+                hint="find the people as the run's were found, or leave --cast out",
+            )
         return cast
     assert recipe is not None
     cluster_settings = recipe.get("cluster")
@@ -177,7 +180,7 @@ def describe_films(films: Films, recipes: JsonObject) -> list[str]:
 
 def people_of_film(
     films: Films, film: str, faces: Mapping[int, Mapping[int, float]]
-) -> tuple[list[dict[str, Any]], dict[int, int]]:
+) -> tuple[list[JsonDict], dict[int, int]]:
     """The people of a film (name, small pictures, when), and which of them each P is.
 
     faces: number of a P → number of a person of the cast → attention. The surest pairs first, each person once.
@@ -197,7 +200,7 @@ def people_of_film(
     }
     number = pair_off({pair: share for pair, share in shares.items() if share >= LEAST_SHARE})
     person_of = {who: p for p, who in number.items()}
-    listed: list[dict[str, Any]] = []
+    listed: list[JsonDict] = []
     for who in cast.people():
         mine = here & (cast.person == who)
         if not mine.any():

@@ -145,17 +145,25 @@ def check_videoset(one: Videoset, config: Config) -> None:
     if not one.clips:
         raise InputError("a videoset without clips", video=one.name, noun="captionset", hint="leave it out")
     if len(one.clips) > config.clips:
-        problem = f"{len(one.clips)} clips; the model takes {config.clips} at a time"
-        raise InputError(problem, video=one.name, noun="captionset", hint="cut it into windows")
-    if len(one.tokens) > config.tokens:
-        problem = f"captions of {len(one.tokens)} tokens; the model takes {config.tokens}"
         raise InputError(
-            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or use --set tokens=…"
+            f"{len(one.clips)} clips; the model takes {config.clips} at a time",
+            video=one.name,
+            noun="captionset",
+            hint="cut it into windows",
+        )
+    if len(one.tokens) > config.tokens:
+        raise InputError(
+            f"captions of {len(one.tokens)} tokens; the model takes {config.tokens}",
+            video=one.name,
+            noun="captionset",
+            hint="cut it into smaller sets, or use --set tokens=…",
         )
     if one.text is not None and len(one.text) > config.blanks:
-        problem = f"{len(one.text)} blanks; the model takes {config.blanks}"
         raise InputError(
-            problem, video=one.name, noun="captionset", hint="cut it into smaller sets, or use --set blanks=…"
+            f"{len(one.text)} blanks; the model takes {config.blanks}",
+            video=one.name,
+            noun="captionset",
+            hint="cut it into smaller sets, or use --set blanks=…",
         )
 
 
@@ -232,7 +240,11 @@ def put_words(b: Batch, i: int, one: Videoset, config: Config) -> None:
         return
     blanks = (tokens >= config.blank) & (tokens <= config.blank + config.people)
     if int(blanks.sum()) != len(one.text):
-        problem = f"{len(one.text)} rows of text features for {int(blanks.sum())} blanks"
-        raise InputError(problem, video=one.name, noun="captionset", hint="a row a blank, in the order of the captions")
+        raise InputError(
+            f"{len(one.text)} rows of text features for {int(blanks.sum())} blanks",
+            video=one.name,
+            noun="captionset",
+            hint="a row a blank, in the order of the captions",
+        )
     k = len(one.text)
     b.text[i, :k], b.text_clip[i, :k], b.text_mask[i, :k] = torch.from_numpy(one.text), clip[blanks], True

@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.core.errors import InputError, import_extra, shown
 from fabula.documents.files import check_path, read_lines
 from fabula.text.identity import ID, plain_number
 
@@ -27,12 +28,8 @@ WHO = re.compile(rf"{ID.pattern}|\[BLANK\]|_{{2,}}|(?<![\w-])SOMEONE(?![\w-])")
 GLUED = re.compile(r" ([,.;:!?)\]%]|' ?(?:s|t|re|ve|ll|d|m)\b)")
 
 
-def need_tokenizers() -> Any:
-    try:
-        import tokenizers
-    except ImportError:
-        raise MissingExtra("WordPiece", "learn") from None
-    return tokenizers
+def need_tokenizers() -> ModuleType:
+    return import_extra("tokenizers", "WordPiece", "learn")
 
 
 def read_pieces(path: str | Path) -> tuple[str, ...]:
@@ -132,9 +129,12 @@ class Pieces:
                 tokens.append(self.config.blank + who)
             tokens += [*self.words(text[last:]), self.config.sep]
         if len(number_of) > self.config.people:
-            problem = f"captions name {len(number_of)} people; the model has room for {self.config.people}"
-            hint = "train with --set people=…, or cut the set into smaller ones"
-            raise InputError(problem, video=name or None, noun="captionset", hint=hint)
+            raise InputError(
+                f"captions name {len(number_of)} people; the model has room for {self.config.people}",
+                video=name or None,
+                noun="captionset",
+                hint="train with --set people=…, or cut the set into smaller ones",
+            )
         return (*tokens, self.config.end)
 
     def decode(self, tokens: Sequence[int], clips: int) -> list[str]:

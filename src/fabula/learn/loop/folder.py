@@ -11,9 +11,10 @@ from torch import nn
 
 import fabula
 from fabula.core.errors import InputError, shown
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
-from fabula.learn.options import FREE, JsonObject, Run, Settings
+from fabula.learn.options import FREE, Run, Settings
 from fabula.media.stores.features import must_match
 
 
@@ -106,20 +107,27 @@ def clear_folder(run: Run) -> None:
 def must_agree(saved: JsonObject, wanted: JsonObject, file: Path) -> None:
     """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
     if not isinstance(saved, dict) or not all(isinstance(saved.get(part), dict) for part in ("config", "settings")):
-        hint = "use --overwrite to start again, or choose another --out"
-        raise InputError("is damaged: the settings of the run are missing", file=file, hint=hint)
+        raise InputError(
+            "is damaged: the settings of the run are missing",
+            file=file,
+            hint="use --overwrite to start again, or choose another --out",
+        )
     if saved.get("model") != wanted["model"]:
         was = shown(saved.get("model"))
-        hint = f"resume with --model {was}, or choose another --out"
-        raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
+        raise InputError(
+            f"a run of the model {was}, not {wanted['model']!r}",
+            file=file,
+            hint=f"resume with --model {was}, or choose another --out",
+        )
     if "recipe" in saved:
         must_match(saved["recipe"], wanted.get("recipe"), allowed=False)
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
             if saved[part].get(name) != value and not (part == "settings" and name in FREE):
-                problem = f"{name} {describe_difference(saved[part].get(name), value)}"
                 raise InputError(
-                    problem, file=file, hint="resume with the settings and data of the run, or start another"
+                    f"{name} {describe_difference(saved[part].get(name), value)}",
+                    file=file,
+                    hint="resume with the settings and data of the run, or start another",
                 )
 
 

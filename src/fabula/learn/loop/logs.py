@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from fabula.core.errors import InputError, MissingExtra
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import dump_json, load_json, name_write_failures, write_text
-from fabula.learn.options import JsonObject, Run
+from fabula.learn.options import Run
 from fabula.media.stores.kinds import summarize
 
 TRACKING = "tracking.json"

@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, TypeVar
 
 import torch
@@ -16,11 +17,12 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 
 from fabula.core.errors import SpecError
+from fabula.documents.fields import JsonDict
 from fabula.learn.options import Settings
 
 T = TypeVar("T")
 
-PRECISIONS: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16-mixed": "16-mixed"}
+PRECISIONS: JsonDict = {"32": "32-true", "bf16": "bf16-mixed", "16-mixed": "16-mixed"}
 
 
 def find_device(name: str) -> torch.device:
@@ -47,7 +49,7 @@ def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
     if settings.precision == "16-mixed" and device.type != "cuda":
         raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; use bf16, or 32")
     local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
-    several: dict[str, Any] = {"accelerator": device.type, "precision": PRECISIONS[settings.precision]}
+    several: JsonDict = {"accelerator": device.type, "precision": PRECISIONS[settings.precision]}
     if world > 1:
         atexit.register(leave_group)
         strategy = DDPStrategy(find_unused_parameters=unused)
@@ -105,9 +107,10 @@ def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
         module_of(device).set_rng_state(states[device.type].to(torch.uint8), *which(device))
 
 
-def module_of(device: torch.device) -> Any:
+def module_of(device: torch.device) -> ModuleType:
     """torch.cuda, torch.mps, …: the module with the device's random generator."""
-    return getattr(torch, device.type)
+    module: ModuleType = getattr(torch, device.type)
+    return module
 
 
 def which(device: torch.device) -> tuple[torch.device, ...]:

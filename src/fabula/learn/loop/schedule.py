@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from fabula.core.errors import SpecError
+from fabula.documents.fields import JsonDict
 from fabula.learn.adamw import BertAdamW
 from fabula.learn.bertadam import BertAdam
 from fabula.learn.options import Settings
@@ -98,7 +99,7 @@ def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, object]]:
     """What the optimiser is given: all parameters, once each."""
     own = getattr(model, "parameter_groups", None)
     if own is not None:
-        groups: list[dict[str, Any]] = own(settings)
+        groups: list[JsonDict] = own(settings)
         grouped = [id(p) for group in groups for p in group["params"]]
         if sorted(grouped) != sorted(id(p) for p in model.parameters() if p.requires_grad):
             raise SpecError("the model's parameter_groups leave parameters out, or name one twice")

@@ -1,4 +1,4 @@
-"""Full definition of HERO for moment retrieval (Li et al., EMNLP 2020), video-only form, all of it in this single file.
+"""Full definition of HERO for moment retrieval (Li et al., EMNLP 2020), video-only form.
 
 One cross-modal transformer reads frames and words, a temporal transformer reads the frames once more in order; a query
 is words through the first of the two. As in XML, the best cosine with a frame finds the video, and two convolutions
@@ -31,28 +31,32 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
-from fabula.data.moments import Ranking
-from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip
-from fabula.learn.retrieval.queries import predict_own
-
-if TYPE_CHECKING:
-    from fabula.learn.options import Settings
+from fabula.learn.models._layers import (
+    CorpusModel,
+    Positions,
+    Projection,
+    SmallConfig,
+    find_rivals,
+    rank_gap,
+    reset_normal,
+)
+from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos
 
 CLS, PAD = 0, 1  # RoBERTa's <s> and <pad>
 NOTHING = -1e4  # logit of a frame that is not there, and what attention adds where nothing may be seen
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SmallConfig):
     """HERO as published, lengths and NMS as VERIFIED sets them for Charades-FIG; `Config.tiny()` is for a laptop."""
 
     scope = "corpus"  # a query is searched in all videos
@@ -99,14 +103,18 @@ class Config:
     max_length: int = 12
     nms: float = 0.6  # (DiDeMo .6, ActivityNet .5)
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        """Runs on a laptop in minutes."""
-        small = cls(
-            hidden=64, heads=4, feedforward=128, cross_layers=2, time_layers=1, positions=256, max_words=24,
-            dropout=0.0, attention_dropout=0.0, drop_span=0.0,
-        )  # fmt: skip
-        return replace(small, **changes)
+    small: ClassVar = {
+        "hidden": 64,
+        "heads": 4,
+        "feedforward": 128,
+        "cross_layers": 2,
+        "time_layers": 1,
+        "positions": 256,
+        "max_words": 24,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+        "drop_span": 0.0,
+    }  # of `tiny`, for a laptop
 
     @property
     def ids(self) -> int:
@@ -168,31 +176,6 @@ class Stack(nn.Module):
         return x
 
 
-class Projection(nn.Module):
-    """ReLU(W dropout(LN(x)) + b). [B, T, C] → [B, T, H]"""
-
-    def __init__(self, width: int, config: Config) -> None:
-        super().__init__()
-        self.norm, self.drop = nn.LayerNorm(width), nn.Dropout(config.dropout)
-        self.linear = nn.Linear(width, config.hidden)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(self.linear(self.drop(self.norm(x))))
-
-
-class Positions(nn.Module):
-    """dropout(LN(x + p)), p learnt. [B, T, H]"""
-
-    def __init__(self, most: int, config: Config) -> None:
-        super().__init__()
-        self.table, self.norm = nn.Embedding(most, config.hidden), nn.LayerNorm(config.hidden)
-        self.drop = nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.drop(self.norm(x + self.table.weight[: x.shape[1]]))
-        return y
-
-
 class CrossModal(nn.Module):
     """Frames and words in one transformer: word + position + type, W LN(frame) + position + type.
 
@@ -204,9 +187,9 @@ class CrossModal(nn.Module):
         H = config.hidden
         self.words = nn.Embedding(config.ids, H, padding_idx=PAD)
         self.types = nn.Embedding(2, H)
-        self.word_positions = Positions(config.positions, config)
+        self.word_positions = Positions(config.positions, config.hidden, config.dropout)
         self.frame_norm, self.frame_linear = nn.LayerNorm(config.feature_dim), nn.Linear(config.feature_dim, H)
-        self.frame_positions = Positions(config.frame_positions, config)
+        self.frame_positions = Positions(config.frame_positions, config.hidden, config.dropout)
         self.stack = Stack(config, config.cross_layers)
 
     def embed_words(self, ids: Tensor) -> Tensor:
@@ -237,8 +220,8 @@ class QueryPool(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.project = Projection(config.hidden, config)
-        self.positions = Positions(config.positions, config)
+        self.project = Projection(config.hidden, config.hidden, config.dropout)
+        self.positions = Positions(config.positions, config.hidden, config.dropout)
         self.attention = Attention(config)
         self.weigh = nn.Linear(config.hidden, 1, bias=False)
 
@@ -252,16 +235,6 @@ class QueryPool(nn.Module):
 # Losses
 
 
-def find_rivals(videos: Sequence[str], count: int, rivals: str, device: torch.device) -> Tensor:
-    """Which rows of the batch may be a negative of which. [B, B] bool"""
-    other = ~torch.eye(count, dtype=torch.bool, device=device)
-    if rivals == "other" and len(videos) == count:
-        number = {video: i for i, video in enumerate(dict.fromkeys(videos))}
-        at = torch.tensor([number[v] for v in videos], device=device)
-        other &= at[:, None] != at
-    return other
-
-
 def rank_all(scores: Tensor, rivals: Tensor, config: Config, hard: bool) -> Tensor:
     """Mean over a row's rivals of the weighted hinge, then over rows. scores [B, B], the diagonal is right.
 
@@ -270,7 +243,7 @@ def rank_all(scores: Tensor, rivals: Tensor, config: Config, hard: bool) -> Tens
     positive = scores.diagonal()[:, None]
     order = scores.detach().masked_fill(~rivals, -math.inf).argsort(1, descending=True)  # the hardest first
     there = rivals.gather(1, order)
-    each = compare(positive, scores.gather(1, order), config)
+    each = rank_gap(positive, scores.gather(1, order), config.ranking, config.margin)
     if hard:
         rank = torch.arange(scores.shape[1], device=scores.device)
         each = each * torch.where(rank < config.hard_pool, config.hard_weight, config.soft_weight)
@@ -287,20 +260,14 @@ def rank_one(scores: Tensor, rivals: Tensor, config: Config, hard: bool, chosen:
         rank = (torch.rand(len(scores), device=scores.device) * among).long()
         chosen = order.gather(1, rank[:, None])[:, 0]
     negative = scores.gather(1, chosen[:, None])[:, 0]
-    return (compare(scores.diagonal(), negative, config) * there).mean()
-
-
-def compare(positive: Tensor, negative: Tensor, config: Config) -> Tensor:
-    """max(0, margin + s⁻ − s⁺), or log(1 + exp(s⁻ − s⁺))"""
-    gap = negative - positive
-    return F.softplus(gap) if config.ranking == "lse" else (config.margin + gap).clamp(min=0)
+    return (rank_gap(scores.diagonal(), negative, config.ranking, config.margin) * there).mean()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The model
 
 
-class Model(nn.Module):
+class Model(CorpusModel):
     name: ClassVar[str] = "hero"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
@@ -328,8 +295,8 @@ class Model(nn.Module):
             hint = "set frame_positions and positions larger"
             raise SpecError(f"{limits} do not fit into {c.frame_positions} and {c.positions} positions; {hint}")
         self.cross = CrossModal(c)
-        self.raw = Projection(c.feature_dim, c)
-        self.time_positions, self.time = Positions(c.positions, c), Stack(c, c.time_layers)
+        self.raw = Projection(c.feature_dim, c.hidden, c.dropout)
+        self.time_positions, self.time = Positions(c.positions, c.hidden, c.dropout), Stack(c, c.time_layers)
         self.pool = QueryPool(c)
         self.span_query = nn.Linear(c.hidden, c.hidden)
         self.start = nn.Conv1d(1, 1, c.kernel, padding=c.kernel // 2, bias=False)
@@ -340,24 +307,11 @@ class Model(nn.Module):
     def reset(self) -> None:
         """N(0, .02) in both transformers, biases 0; the query's pooling and the heads as torch likes them, as there."""
         for part in (self.cross, self.raw, self.time_positions, self.time):
-            for m in part.modules():
-                if isinstance(m, nn.Linear | nn.Embedding):
-                    nn.init.normal_(m.weight, 0.0, 0.02)
-                if isinstance(m, nn.Linear):
-                    nn.init.zeros_(m.bias)
+            reset_normal(part.modules())
 
     def begin(self, epoch: int, step: int) -> None:
         """Hard negatives and spans are trained from a certain optimiser step on."""
         self.step = step
-
-    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
-        """No decay of biases and norms."""
-        norms = {id(p) for m in self.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-        group: list[Tensor] = []
-        none: list[Tensor] = []
-        for name, p in self.named_parameters():
-            (none if id(p) in norms or name.endswith("bias") else group).append(p)
-        return [{"params": group, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
     # -- what a retriever does ----------------------------------------------------------------------------------------
 
@@ -372,13 +326,6 @@ class Model(nn.Module):
         x = self.raw(features) + self.cross.read_frames(features, mask)  # [N, T, H]
         f = self.time(self.time_positions(x), mask)
         return Videos(F.normalize(f, dim=-1, eps=1e-5), f, mask)
-
-    def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
-        return best_clip(queries.search, videos.search, videos.mask)
-
-    def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        z = (clips @ query[..., None])[..., 0]  # [..., T]
-        return self.boundaries(z, mask.expand(z.shape))
 
     def boundaries(self, z: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Two convolutions over query · clip. [..., T], [..., T] → start, end [..., T]"""
@@ -401,10 +348,6 @@ class Model(nn.Module):
         if self.step < c.span_from:
             return False
         return not self.training or c.drop_span <= 0 or torch.rand(()).item() >= c.drop_span
-
-    def predict(self, batch: Batch) -> list[Ranking]:
-        """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
-        return predict_own(self, batch)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """.01 (CE start + CE end) + 10 · hinge against videos + 10 · hinge against queries; parts are not weighted."""

@@ -1,4 +1,4 @@
-"""Full definition of MICap (Raajesh et al., CVPR 2024), all of it in this single file.
+"""Full definition of MICap (Raajesh et al., CVPR 2024).
 
 Identity-aware captions of a videoset, N consecutive clips of a film: people are P1, P2, … and keep their numbers from
 clip to clip. One set of weights does two tasks, which differ in what the encoder sees and which positions are judged:
@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -42,7 +42,9 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
+from fabula.documents.fields import JsonDict
 from fabula.learn.identity.videosets import Batch
+from fabula.learn.models._layers import FeedForward, SmallConfig, mean_over_processes
 
 STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
 KV = tuple[Tensor, Tensor]  # keys and values by head
@@ -50,7 +52,7 @@ SPECIALS = 3  # between words and people; the last stands for a blank
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SmallConfig):
     """MICap for LSMDC as published; `Config.tiny()` runs on a laptop."""
 
     task: Literal["joint", "fitb", "caption"] = "joint"  # one model for both tasks, or for one
@@ -107,14 +109,17 @@ class Config:
         if self.hidden % self.heads:
             raise SpecError(f"hidden is {self.hidden}; it must be a multiple of heads, {self.heads}")
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        """Runs on a laptop in minutes."""
-        small = cls(
-            hidden=64, heads=4, feedforward=128, encoder_layers=1, decoder_layers=2, frames=8, faces=40, clusters=41,
-            dropout=0.0,
-        )  # fmt: skip
-        return replace(small, **changes)
+    small: ClassVar = {
+        "hidden": 64,
+        "heads": 4,
+        "feedforward": 128,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "frames": 8,
+        "faces": 40,
+        "clusters": 41,
+        "dropout": 0.0,
+    }  # of `tiny`, for a laptop
 
     @property
     def stream_names(self) -> tuple[str, ...]:
@@ -186,25 +191,12 @@ class Attention(nn.Module):
         return projected
 
 
-class FeedForward(nn.Module):
-    """x ← LN(x + W₂ max(0, W₁ x))"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.up, self.down = nn.Linear(config.hidden, config.feedforward), nn.Linear(config.feedforward, config.hidden)
-        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.norm(x + self.drop(self.down(self.drop(F.relu(self.up(x))))))
-        return y
-
-
 class EncoderLayer(nn.Module):
     """x ← LN(x + MHA(x));  x ← LN(x + FFN(x))"""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.attention, self.ffn = Attention(config), FeedForward(config)
+        self.attention, self.ffn = Attention(config), FeedForward(config.hidden, config.feedforward, config.dropout)
         self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
@@ -217,7 +209,11 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.own, self.cross, self.ffn = Attention(config), Attention(config), FeedForward(config)
+        self.own, self.cross, self.ffn = (
+            Attention(config),
+            Attention(config),
+            FeedForward(config.hidden, config.feedforward, config.dropout),
+        )
         self.norm_own, self.norm_cross = nn.LayerNorm(config.hidden), nn.LayerNorm(config.hidden)
         self.drop = nn.Dropout(config.dropout)
 
@@ -528,10 +524,7 @@ class Tape:
 
 def entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean cross-entropy; of nothing, 0. Several processes take the mean over the labels of all, as one would."""
-    n = torch.tensor(float(len(labels)), device=logits.device)
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.all_reduce(n)
-        n = n / torch.distributed.get_world_size()
+    n = mean_over_processes(torch.tensor(float(len(labels)), device=logits.device))
     return F.cross_entropy(logits, labels, reduction="sum") / torch.where(n > 0, n, torch.ones_like(n))
 
 
@@ -575,7 +568,7 @@ def official_name(theirs: str) -> str | None:
     raise SpecError(f"the state has a tensor {theirs!r}, which is none of MICap's; is it a checkpoint of its code?")
 
 
-def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
+def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> JsonDict:
     """The fields of Config that follow from the shapes of a state under our names; heads, faces and frames do not.
 
     Rules of the published program that its weights rely on (which rows, which classes) are switched on with them.

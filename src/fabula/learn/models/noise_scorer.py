@@ -24,14 +24,15 @@ attention alone whether a single word is in the clips. t_i is one of the true ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.learn import batch as shared
+from fabula.learn.models._layers import SmallConfig
 
 if TYPE_CHECKING:
     from fabula.learn.options import Settings
@@ -52,7 +53,7 @@ class Batch(shared.Batch):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SmallConfig):
     """Widths and settings; `tiny()` is for a laptop. UMT-L has 1024 channels, 768 embedded, 24 layers, on pixels."""
 
     feature_dim: int = 2048  # C
@@ -75,11 +76,17 @@ class Config:
     weight_contrast: float = 1.0
     weight_match: float = 1.0
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        small = cls(query_dim=128, hidden=64, embed=64, max_words=32, max_clips=24, video_layers=1, text_layers=1,
-                    fusion_layers=1, dropout=0.0)  # fmt: skip
-        return replace(small, **changes)
+    small: ClassVar = {
+        "query_dim": 128,
+        "hidden": 64,
+        "embed": 64,
+        "max_words": 32,
+        "max_clips": 24,
+        "video_layers": 1,
+        "text_layers": 1,
+        "fusion_layers": 1,
+        "dropout": 0.0,
+    }  # of `tiny`, for a laptop
 
 
 class Layer(nn.Module):

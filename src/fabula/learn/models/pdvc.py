@@ -1,4 +1,4 @@
-"""Full definition of PDVC (Wang et al., ICCV 2021), all of it in this single file; matching of Batra et al., BMVC 2022.
+"""Full definition of PDVC (Wang et al., ICCV 2021); matching of Batra et al., BMVC 2022.
 
 End-to-end dense video captioning with parallel decoding: a fixed set of event queries reads a multi-scale encoding of
 the video; each query says how likely it is an event, where it lies and in which words; a counter says how many to keep.
@@ -46,7 +46,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -54,8 +54,19 @@ from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
 from fabula.data.stories import Event, Segment, Story
+from fabula.documents.fields import JsonDict
 from fabula.learn.data import Batch, Vocabulary
 from fabula.learn.matchers import HungarianMatcher, MarginalMatcher, OrderedMatcher, SoftOrderedMatcher
+from fabula.learn.models._layers import (
+    FeedForward,
+    SmallConfig,
+    logit,
+    mean_over_processes,
+    reset_matrices,
+    sines,
+    to_box,
+    to_span,
+)
 
 # How many of ActivityNet's 10,009 training videos have k events, k = 0, 1, 2, …: weights of the counter loss. The
 # published code has them as nine digits of these ratios; as ratios they are what it computes with.
@@ -65,7 +76,7 @@ ACTIVITYNET_COUNTS = tuple(
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SmallConfig):
     """PDVC for YouCook2 as published; `Config.tiny()` runs on a laptop."""
 
     feature_dim: int = 512  # C: S3D 512 or 1024, TSN 3072
@@ -121,30 +132,25 @@ class Config:
     length_power: float = 2.0  # a caption's log-probability is divided by words ** this
     proposals: Literal["learned", "gt"] = "learned"  # gt: queries are the true segments; only captions are learnt
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        """Runs on a laptop in minutes."""
-        small = cls(
-            frames=96, hidden=64, heads=4, feedforward=128, levels=3, norm_groups=8, queries=20, word_dim=32, rnn=64,
-            captioner="light", max_words=16, dropout=0.0, caption_dropout=0.1,
-        )  # fmt: skip
-        return replace(small, **changes)
+    small: ClassVar = {
+        "frames": 96,
+        "hidden": 64,
+        "heads": 4,
+        "feedforward": 128,
+        "levels": 3,
+        "norm_groups": 8,
+        "queries": 20,
+        "word_dim": 32,
+        "rnn": 64,
+        "captioner": "light",
+        "max_words": 16,
+        "dropout": 0.0,
+        "caption_dropout": 0.1,
+    }  # of `tiny`, for a laptop
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Boxes: (centre, length) or (start, end), as fractions of the video
-
-
-def to_span(box: Tensor) -> Tensor:
-    """(centre, length) → (start, end). [..., 2]"""
-    c, l = box.unbind(-1)  # noqa: E741
-    return torch.stack([c - l / 2, c + l / 2], -1)
-
-
-def to_box(span: Tensor) -> Tensor:
-    """(start, end) → (centre, length). [..., 2]"""
-    s, e = span.unbind(-1)
-    return torch.stack([(s + e) / 2, e - s], -1)
+# Spans
 
 
 def giou(a: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
@@ -154,12 +160,6 @@ def giou(a: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
     union = (a[..., 1] - a[..., 0]) + (b[..., 1] - b[..., 0]) - inter
     hull = (torch.maximum(a[..., 1], b[..., 1]) - torch.minimum(a[..., 0], b[..., 0])).clamp(min=0)
     return inter / (union + eps) - (hull - union) / (hull + eps)
-
-
-def logit(p: Tensor, eps: float = 1e-5) -> Tensor:
-    """σ⁻¹, finite at 0 and 1."""
-    p = p.clamp(0, 1)
-    return torch.log(p.clamp(min=eps) / (1 - p).clamp(min=eps))
 
 
 def precise(x: Tensor) -> Tensor:
@@ -337,24 +337,6 @@ class Pyramid(nn.Module):
         return levels, places, masks
 
 
-def sines(x: Tensor, dim: int) -> Tensor:
-    """x ∈ [0, 1] → sin and cos of 2πx at dim/2 wavelengths up to 10⁴. [...] → [..., dim]"""
-    wave = 10_000 ** (2 * torch.div(torch.arange(dim, device=x.device), 2, rounding_mode="floor") / dim)
-    phase = x[..., None] * 2 * math.pi / wave
-    return torch.stack([phase[..., 0::2].sin(), phase[..., 1::2].cos()], -1).flatten(-2)
-
-
-class FeedForward(nn.Module):
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.up, self.down = nn.Linear(config.hidden, config.feedforward), nn.Linear(config.feedforward, config.hidden)
-        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.norm(x + self.drop(self.down(self.drop(F.relu(self.up(x))))))
-        return y
-
-
 class EncoderLayer(nn.Module):
     """x ← LN(x + deformable(x + pos));  x ← LN(x + FFN(x))"""
 
@@ -362,7 +344,11 @@ class EncoderLayer(nn.Module):
         super().__init__()
         D = config.hidden
         self.attention = Deformable(config, config.heads, D)
-        self.norm, self.drop, self.ffn = nn.LayerNorm(D), nn.Dropout(config.dropout), FeedForward(config)
+        self.norm, self.drop, self.ffn = (
+            nn.LayerNorm(D),
+            nn.Dropout(config.dropout),
+            FeedForward(D, config.feedforward, config.dropout),
+        )
 
     def forward(self, place: Tensor, reference: Tensor, memory: Memory) -> Tensor:
         """The encoding so far is memory.x. [B, S, D] → [B, S, D]"""
@@ -385,7 +371,7 @@ class DecoderLayer(nn.Module):
         self.attention = nn.MultiheadAttention(D, config.heads, config.dropout, batch_first=True)
         self.cross = Deformable(config, config.heads, D)
         self.norm1, self.norm2, self.drop = nn.LayerNorm(D), nn.LayerNorm(D), nn.Dropout(config.dropout)
-        self.ffn = FeedForward(config)
+        self.ffn = FeedForward(D, config.feedforward, config.dropout)
 
     def forward(self, q: Tensor, place: Tensor, reference: Tensor, memory: Memory, unused: Tensor | None) -> Tensor:
         k = q + place
@@ -559,7 +545,7 @@ class Captioner(nn.Module):
 def make_matcher(c: Config) -> HungarianMatcher | OrderedMatcher:
     """The matcher of the settings. An empty ordered matching begins on the diagonal, as in the PSS code."""
     missing = {"auto": "random" if c.matcher == "soft" else "no", "complete": "no"}.get(c.missing, c.missing)
-    rest: dict[str, Any] = {"complete": c.missing == "complete", "empty": "no" if missing == "cheapest" else "diagonal"}
+    rest: JsonDict = {"complete": c.missing == "complete", "empty": "no" if missing == "cheapest" else "diagonal"}
     if c.matcher == "hungarian":
         return HungarianMatcher()
     if c.matcher == "ordered":
@@ -609,10 +595,7 @@ class Model(nn.Module):
 
     def reset(self) -> None:
         """Xavier everywhere, then what the paper's code sets by hand."""
-        for part in (self.encoder, self.decoder):
-            for p in part.parameters():
-                if p.dim() > 1:
-                    nn.init.xavier_uniform_(p)
+        reset_matrices(self.encoder, self.decoder)
         for m in self.modules():
             if isinstance(m, Deformable | Pyramid | Captioner):
                 m.reset()
@@ -663,7 +646,7 @@ class Model(nn.Module):
                 reference = self.reference(place).sigmoid()  # [B, Q, 1]
             else:
                 reference, unused = to_box(batch.spans), ~batch.span_mask  # [B, K, 2]
-                code = torch.cat([sines(reference[..., 0], D // 2), sines(reference[..., 1], D // 2)], -1)
+                code = torch.cat([sines(reference[..., k], D // 2) for k in (0, 1)], -1)
                 place, q = torch.chunk(self.from_box_norm(self.from_box(code)), 2, -1)
         layers = []
         for i, layer in enumerate(self.decoder):
@@ -884,8 +867,4 @@ def take_rows(x: Tensor, order: Tensor) -> Tensor:
 
 def steps_per_process(mask: Tensor) -> Tensor:
     """How many steps a process has on average, at least 1: what the losses are divided by."""
-    n = mask.sum().to(torch.float32)
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.all_reduce(n)
-        n = n / torch.distributed.get_world_size()
-    return n.clamp(min=1)
+    return mean_over_processes(mask.sum().to(torch.float32)).clamp(min=1)

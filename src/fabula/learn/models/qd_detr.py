@@ -1,4 +1,4 @@
-"""Full definition of QD-DETR (Moon et al., CVPR 2023), all of it in this single file: moments and highlights.
+"""Full definition of QD-DETR (Moon et al., CVPR 2023): moments and highlights.
 
 One query, one video: every clip reads the query by cross-attention, a learnt token collects what the video is to the
 query, anchors (DAB-DETR, Liu et al., ICLR 2022) become windows; the query of another video must leave the clips dull.
@@ -34,9 +34,9 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -46,14 +46,16 @@ from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
 from fabula.data.moments import Id, Ranking
+from fabula.learn import batch as shared
 from fabula.learn.matchers import HungarianMatcher, MarginalMatcher, Matching, OrderedMatcher
+from fabula.learn.models._layers import SmallConfig, logit, reset_matrices, sines, to_box, to_span
 from fabula.match.nms import nms
 
 Rounding = Literal["no", "clips", "published"]
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SmallConfig):
     """QD-DETR for QVHighlights as published (SlowFast + CLIP); `Config.tiny()` runs on a laptop."""
 
     scope = "video"  # a query is searched in its own video only
@@ -102,18 +104,20 @@ class Config:
     longest: float = 150.0  # published rounding cuts windows here
     nms: float | None = None  # suppress windows that overlap a better one by more than this
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        """Runs on a laptop in minutes."""
-        small = cls(hidden=64, heads=4, feedforward=128, input_dropout=0.1, dropout=0.0)
-        return replace(small, **changes)
+    small: ClassVar = {
+        "hidden": 64,
+        "heads": 4,
+        "feedforward": 128,
+        "input_dropout": 0.1,
+        "dropout": 0.0,
+    }  # of `tiny`, for a laptop
 
 
 @dataclass
-class HighlightBatch:
+class HighlightBatch(shared.Batch):
     """B queries with their videos, padded: L clips, W words, K windows, P pairs. Masks: True where something is."""
 
-    names: list[Id]  # of the queries
+    names: list[Id]  # type: ignore[assignment]  # of the queries
     features: Tensor  # [B, L, C]
     mask: Tensor  # [B, L]
     words: Tensor  # [B, W, E]
@@ -126,31 +130,9 @@ class HighlightBatch:
     bad: Tensor  # [B, P] … than these
     videos: list[str] = field(default_factory=list)  # of the items; empty: all are different
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> HighlightBatch:
-        return self.change(lambda t: t.to(device, non_blocking=non_blocking))
-
-    def pin_memory(self) -> HighlightBatch:
-        return self.change(Tensor.pin_memory)
-
-    def change(self, do: Callable[[Tensor], Tensor]) -> HighlightBatch:
-        moved: dict[str, Any] = {f.name: do(v) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
-        return replace(self, **moved)
-
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Windows: (centre, width) or (start, end), as fractions of the video
-
-
-def to_span(box: Tensor) -> Tensor:
-    """(centre, width) → (start, end). [..., 2]"""
-    c, w = box.unbind(-1)
-    return torch.stack([c - 0.5 * w, c + 0.5 * w], -1)
-
-
-def to_box(span: Tensor) -> Tensor:
-    """(start, end) → (centre, width). [..., 2]"""
-    s, e = span.unbind(-1)
-    return torch.stack([(s + e) * 0.5, e - s], -1)
+# Windows
 
 
 def giou(a: Tensor, b: Tensor) -> Tensor:
@@ -163,23 +145,10 @@ def giou(a: Tensor, b: Tensor) -> Tensor:
     return iou - (hull - union) / hull.clamp(min=tiny)
 
 
-def logit(p: Tensor, eps: float = 1e-3) -> Tensor:
-    """σ⁻¹, finite at 0 and 1."""
-    p = p.clamp(0, 1)
-    return torch.log(p.clamp(min=eps) / (1 - p).clamp(min=eps))
-
-
-def sines(x: Tensor, dim: int) -> Tensor:
-    """Phase x → sin and cos at dim/2 wavelengths up to 10⁴. [...] → [..., dim]"""
-    i = torch.arange(dim, dtype=torch.float32, device=x.device)
-    phase = x[..., None] / 10_000 ** (2 * torch.div(i, 2, rounding_mode="floor") / dim)
-    return torch.stack([phase[..., 0::2].sin(), phase[..., 1::2].cos()], -1).flatten(-2)
-
-
 def clip_places(mask: Tensor, dim: int) -> Tensor:
     """Positions of clips: 2π · (l + 1)/clips. [B, L] → [B, L, dim]"""
     at = mask.cumsum(1, dtype=torch.float32)
-    return sines(at / (at[:, -1:] + 1e-6) * 2 * math.pi, dim)
+    return sines(at / (at[:, -1:] + 1e-6), dim)
 
 
 def clip_ends(mask: Tensor) -> Tensor:
@@ -348,12 +317,12 @@ class Decoder(nn.Module):
         q = memory[0].new_zeros(*a.shape[:2], self.dim)
         knows, where = [], [a]
         for i, layer in enumerate(self.layers):
-            code = torch.cat([sines(a[..., j] * 2 * math.pi, self.dim // 2) for j in (0, 1)], -1)  # [B, Q, D]
+            code = torch.cat([sines(a[..., j], self.dim // 2) for j in (0, 1)], -1)  # [B, Q, D]
             place = self.place(code)
             sine = code * (self.scale(q) if i else 1.0)
             sine = sine * (self.width(q).sigmoid() / a[..., 1:])
             q = layer(q, place, sine, memory)
-            moved = (self.move(q) + logit(a)).sigmoid()
+            moved = (self.move(q) + logit(a, 1e-3)).sigmoid()
             where.append(moved)
             a = moved.detach()
             knows.append(self.norm(q))
@@ -434,10 +403,7 @@ class Model(nn.Module):
 
     def reset(self) -> None:
         """Xavier in the transformer; torch's own elsewhere."""
-        for part in (self.cross, self.encoder, self.decoder):
-            for p in part.parameters():
-                if p.dim() > 1:
-                    nn.init.xavier_uniform_(p)
+        reset_matrices(self.cross, self.encoder, self.decoder)
 
     # -- forward ------------------------------------------------------------------------------------------------------
 
@@ -467,7 +433,7 @@ class Model(nn.Module):
         memory, token, place = self.read(clips, words, mask, word_mask)
         anchors = self.anchors.weight.expand(len(mask), -1, -1)
         knows, where = self.decoder(anchors, (memory, place, mask))
-        boxes = (self.span_head(knows) + logit(where)).sigmoid()
+        boxes = (self.span_head(knows) + logit(where, 1e-3)).sigmoid()
         detected = DetectedWindows(self.class_head(knows), boxes, self.rate(memory, token))
         if negatives:
             other, detected.strange = find_strangers(len(mask), batch.videos, self.config.rivals, mask.device)

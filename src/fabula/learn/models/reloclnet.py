@@ -27,34 +27,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.data.moments import Ranking
 from fabula.learn.models import xml
-from fabula.learn.models.xml import (
-    Attention,
-    Block,
-    Boundaries,
-    Positions,
-    Projection,
-    find_rivals,
-    group_by_decay,
-    pool_words,
-    reset_weights,
-    retrieval_losses,
-    span_loss,
-    weigh,
-)
+from fabula.learn.models._layers import Positions, Projection, find_rivals, reset_normal
+from fabula.learn.models.xml import Attention, Block, Boundaries, pool_words, retrieval_losses, span_loss, weigh
 from fabula.learn.retrieval.contract import Batch, Queries, Videos, best_clip, hide
-from fabula.learn.retrieval.queries import predict_own
-
-if TYPE_CHECKING:
-    from fabula.learn.options import Settings
 
 
 @dataclass(frozen=True)
@@ -66,11 +49,6 @@ class Config(xml.Config):
     weight_frames: float = 0.03  # FrameCL
     weight_contrast: float = 0.03  # VideoCL
     alpha: float = 30.0
-
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        """Runs on a laptop in minutes."""
-        return replace(cls(hidden=64, heads=4, max_words=24, dropout=0.0), **changes)
 
 
 def frame_loss(clips: Tensor, query: Tensor, spans: Tensor, mask: Tensor) -> Tensor:
@@ -98,12 +76,13 @@ def video_loss(scores: Tensor, rivals: Tensor) -> Tensor:
     return (torch.cat([s, s.T], 1).logsumexp(1) - scores.diagonal()).mean()
 
 
-class Model(nn.Module):
+class Model(xml.Retriever):
     name: ClassVar[str] = "reloclnet"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = xml.Model.inference
     reads: ClassVar[Literal["features", "ids"]] = "features"
     recipe: ClassVar[Mapping[str, object]] = xml.Model.recipe
+    config: Config
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -119,15 +98,7 @@ class Model(nn.Module):
         self.inner, self.inner_norm = Attention(H, config.heads, p), nn.LayerNorm(H)
         self.span_query = nn.Linear(H, H)
         self.boundaries = Boundaries(config.kernel, config.pads)
-        self.apply(reset_weights)
-
-    def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans are trained from a certain epoch on."""
-        self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
-
-    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
-        """No decay of biases and norms."""
-        return group_by_decay(self, settings)
+        reset_normal(self.modules())
 
     def pooled_query(self, query: Tensor, mask: Tensor) -> Tensor:
         """q [Q, H]"""
@@ -152,18 +123,6 @@ class Model(nn.Module):
     def encode_video(self, features: Tensor, mask: Tensor) -> Videos:
         _, final = self.encode_levels(features, mask)
         return Videos(F.normalize(final, dim=-1), final, mask)
-
-    def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
-        return best_clip(queries.search, videos.search, videos.mask)
-
-    def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        z = (clips @ query[..., None])[..., 0]  # [..., T]
-        logits: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
-        return logits
-
-    def predict(self, batch: Batch) -> list[Ranking]:
-        """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
-        return predict_own(self, batch)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """XML's losses, FrameCL and VideoCL; each term is logged unweighted."""

@@ -1,4 +1,4 @@
-"""Full definition of XML (Lei et al., TVR, ECCV 2020) in its video-only form, all of it in this single file.
+"""Full definition of XML (Lei et al., TVR, ECCV 2020) in its video-only form; _layers.py has what models share.
 
 Cross-modal moment localisation: a query is one vector; its best cosine with a video's clips finds the video, its
 similarity with every clip, read by two small convolutions, finds where the moment starts and ends.
@@ -22,24 +22,28 @@ Decided where the published code (github.com/jayleicn/TVRetrieval) is broken or 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.data.moments import Ranking
-from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
-from fabula.learn.retrieval.queries import predict_own
-
-if TYPE_CHECKING:
-    from fabula.learn.options import Settings
+from fabula.learn.models._layers import (
+    CorpusModel,
+    Positions,
+    Projection,
+    SmallConfig,
+    find_rivals,
+    rank_gap,
+    reset_normal,
+)
+from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, hide
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SmallConfig):
     """XML without subtitles, lengths and NMS as VERIFIED sets them for Charades-FIG; `tiny()` is for a laptop."""
 
     scope = "corpus"  # a query is searched in all videos
@@ -75,37 +79,11 @@ class Config:
     max_length: int = 12
     nms: float = 0.6  # (DiDeMo .6, ActivityNet .5)
 
-    @classmethod
-    def tiny(cls, **changes: Any) -> Config:
-        """Runs on a laptop in minutes."""
-        return replace(cls(hidden=64, heads=4, max_words=24, dropout=0.0), **changes)
+    small: ClassVar = {"hidden": 64, "heads": 4, "max_words": 24, "dropout": 0.0}  # of `tiny`, for a laptop
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Layers, of which ReLoCLNet is made too
-
-
-class Projection(nn.Module):
-    """ReLU(W dropout(LN(x)) + b). [B, T, C] → [B, T, H]"""
-
-    def __init__(self, width: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.norm, self.dropout, self.linear = nn.LayerNorm(width), nn.Dropout(dropout), nn.Linear(width, hidden)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(self.linear(self.dropout(self.norm(x))))
-
-
-class Positions(nn.Module):
-    """dropout(LN(x + p)), p learnt. [B, T, H]"""
-
-    def __init__(self, most: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.table, self.norm, self.dropout = nn.Embedding(most, hidden), nn.LayerNorm(hidden), nn.Dropout(dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.dropout(self.norm(x + self.table.weight[: x.shape[1]]))
-        return y
+# Layers, of which ReLoCLNet is made too; those of other models are in _layers.py
 
 
 class Attention(nn.Module):
@@ -147,14 +125,6 @@ def pool_words(words: Tensor, weight: Tensor, mask: Tensor) -> Tensor:
     return torch.einsum("bl,blh->bh", a, words)
 
 
-def reset_weights(module: nn.Module, std: float = 0.02) -> None:
-    """N(0, .02) for linear layers and positions, 0 for biases; LN is the identity; convolutions as torch likes them."""
-    if isinstance(module, nn.Linear | nn.Embedding):
-        nn.init.normal_(module.weight, 0.0, std)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)
-
-
 class Boundaries(nn.Module):
     """Start and end of every clip from its similarity with the query, by two convolutions."""
 
@@ -183,16 +153,6 @@ def span_loss(start: Tensor, end: Tensor, spans: Tensor) -> Tensor:
     return F.cross_entropy(start, spans[:, 0]) + F.cross_entropy(end, spans[:, 1])
 
 
-def find_rivals(videos: Sequence[str], count: int, rivals: str, device: torch.device) -> Tensor:
-    """Which rows of the batch may be a negative of which. [B, B] bool"""
-    other = ~torch.eye(count, dtype=torch.bool, device=device)
-    if rivals == "other" and len(videos) == count:
-        number = {video: i for i, video in enumerate(dict.fromkeys(videos))}
-        at = torch.tensor([number[v] for v in videos], device=device)
-        other &= at[:, None] != at
-    return other
-
-
 def draw_negatives(scores: Tensor, rivals: Tensor, pool: int | None) -> tuple[Tensor, Tensor]:
     """A negative for every row [B]: any rival, or one of the `pool` with the highest scores; and whether there is
     one at all [B]."""
@@ -203,14 +163,13 @@ def draw_negatives(scores: Tensor, rivals: Tensor, pool: int | None) -> tuple[Te
     return order.gather(1, rank[:, None])[:, 0], free > 0
 
 
-def ranking_loss(positive: Tensor, negative: Tensor, there: Tensor, config: Any) -> Tensor:
+def ranking_loss(positive: Tensor, negative: Tensor, there: Tensor, config: Config) -> Tensor:
     """Mean of max(0, margin + s⁻ − s⁺), or of log(1 + exp(s⁻ − s⁺)); 0 where there is no negative. [B] each"""
-    gap = negative - positive
-    each = F.softplus(gap) if config.ranking == "lse" else (config.margin + gap).clamp(min=0)
+    each = rank_gap(positive, negative, config.ranking, config.margin)
     return (each * there).sum() / len(each)
 
 
-def retrieval_losses(scores: Tensor, batch: Batch, config: Any, hard: bool) -> dict[str, Tensor]:
+def retrieval_losses(scores: Tensor, batch: Batch, config: Config, hard: bool) -> dict[str, Tensor]:
     """Both hinges of a batch, unweighted. scores [B, B]: queries × videos"""
     pool = config.hard_pool if hard else None
     rivals = find_rivals(batch.videos, len(scores), config.rivals, scores.device)
@@ -231,7 +190,17 @@ def retrieval_losses(scores: Tensor, batch: Batch, config: Any, hard: bool) -> d
 # The model
 
 
-class Model(nn.Module):
+class Retriever(CorpusModel):
+    """What XML and ReLoCLNet share."""
+
+    config: Config
+
+    def begin(self, epoch: int, step: int) -> None:
+        """Hard negatives and spans are trained from a certain epoch on."""
+        self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
+
+
+class Model(Retriever):
     name: ClassVar[str] = "xml"
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
@@ -254,15 +223,7 @@ class Model(nn.Module):
         self.video_blocks = nn.ModuleList(Block(H, config.heads, p) for _ in range(3))
         self.span_query = nn.Linear(H, H)
         self.boundaries = Boundaries(config.kernel, config.pads)
-        self.apply(reset_weights)
-
-    def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans are trained from a certain epoch on."""
-        self.hard, self.spans_on = epoch >= self.config.hard_from, epoch >= self.config.span_from
-
-    def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
-        """No decay of biases and norms."""
-        return group_by_decay(self, settings)
+        reset_normal(self.modules())
 
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         words = self.query_block(self.query_positions(self.query_project(query)), mask)  # [Q, L, H]
@@ -274,18 +235,6 @@ class Model(nn.Module):
         f1 = first(self.video_positions(self.video_project(features)), mask)  # [N, T, H]
         f2 = third(second(f1, mask), mask)
         return Videos(F.normalize(f1, dim=-1), f2, mask)
-
-    def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
-        return best_clip(queries.search, videos.search, videos.mask)
-
-    def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        z = (clips @ query[..., None])[..., 0]  # [..., T]
-        logits: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
-        return logits
-
-    def predict(self, batch: Batch) -> list[Ranking]:
-        """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
-        return predict_own(self, batch)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """.01 (CE start + CE end) + hinge against a video + hinge against a query; each term is logged unweighted."""
@@ -304,16 +253,6 @@ class Model(nn.Module):
 def weigh(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """Σ weight · part."""
     return torch.stack([weights[name] * part for name, part in parts.items()]).sum()
-
-
-def group_by_decay(model: nn.Module, settings: Settings) -> list[dict[str, object]]:
-    """Weights that decay, and biases and norms, which do not."""
-    norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-    decayed: list[nn.Parameter] = []
-    none: list[nn.Parameter] = []
-    for name, p in model.named_parameters():
-        (none if id(p) in norms or name.endswith("bias") else decayed).append(p)
-    return [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -49,8 +49,12 @@ class Shown:
         every = self.clips[query.video]
         window = cut_windows_of(query)[0]
         if window[0] >= len(every) * self.config.clip:
-            problem = f"begins at {window[0]:g} s, after the last of its {len(every)} clips"
-            raise InputError(problem, video=query.id, noun="moment", hint="use features of the same video")
+            raise InputError(
+                f"begins at {window[0]:g} s, after the last of its {len(every)} clips",
+                video=query.id,
+                noun="moment",
+                hint="use features of the same video",
+            )
         first, last = label_spans(window, self.config.clip, len(every), "inside")
         part = every[first : last + 1]
         if len(part) > self.config.max_clips:

@@ -38,8 +38,11 @@ class NoiseScorer:
     def __init__(self, run: str | Path, features: Sequence[str], rate: float | None = None) -> None:
         model, header = checkpoint.load_model(run)
         if header["model"] != "noise_scorer":
-            hint = "name a run of fabula train noise"
-            raise InputError(f"the model {shown(header['model'])} scores no captions", file=run, hint=hint)
+            raise InputError(
+                f"the model {shown(header['model'])} scores no captions",
+                file=run,
+                hint="name a run of fabula train noise",
+            )
         self.model: Any = model.eval()
         self.notes = Notes()
         stores = open_stores(features, self.notes)

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from fabula.core.errors import InputError, MissingExtra
+from fabula.core.errors import InputError, import_extra
 from fabula.documents.files import check_path, load_json
 
 FILES = ("vocab.json", "merges.txt")
@@ -23,16 +23,23 @@ class Tokens:
         vocabulary, merges = (check_path(folder) / name for name in FILES)
         for path in (vocabulary, merges):
             if not path.is_file():
-                hint = f"name a folder that holds {' and '.join(FILES)} of RoBERTa"
-                raise InputError("no such file", file=path, hint=hint)
+                raise InputError(
+                    "no such file", file=path, hint=f"name a folder that holds {' and '.join(FILES)} of RoBERTa"
+                )
         known = load_json(vocabulary)
         ids = set(known.values()) if isinstance(known, dict) else set()
         if not isinstance(known, dict) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
-            hint = "name the file as RoBERTa publishes it"
-            raise InputError("no vocabulary: it should map tokens to their numbers", file=vocabulary, hint=hint)
+            raise InputError(
+                "no vocabulary: it should map tokens to their numbers",
+                file=vocabulary,
+                hint="name the file as RoBERTa publishes it",
+            )
         if any(known.get(token) != id for token, id in FIXED.items()):
-            hint = "use RoBERTa's own; another model's vocabulary does not fit"
-            raise InputError("its <s> and <pad> are not 0 and 1", file=vocabulary, hint=hint)
+            raise InputError(
+                "its <s> and <pad> are not 0 and 1",
+                file=vocabulary,
+                hint="use RoBERTa's own; another model's vocabulary does not fit",
+            )
         self.size = 1 + max(known.values())
         self.encode = open_bpe(vocabulary, merges)
         self.mark = hashlib.blake2b(vocabulary.read_bytes() + merges.read_bytes(), digest_size=16).hexdigest()
@@ -43,16 +50,13 @@ class Tokens:
 
 def open_bpe(vocabulary: Path, merges: Path) -> Callable[[str], list[int]]:
     """The encoder of `tokenizers`, from two local files; nothing is downloaded."""
+    package = import_extra("tokenizers", "RoBERTa's tokens", "learn")
     try:
-        from tokenizers import Tokenizer, models, pre_tokenizers
-    except ImportError:
-        raise MissingExtra("RoBERTa's tokens", "learn") from None
-    try:
-        tokenizer = Tokenizer(models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
+        tokenizer = package.Tokenizer(package.models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
     except Exception as error:  # the library raises its own kind of nothing in particular
         reason = " ".join(str(error).split())[:120]
         raise InputError(f"no merges of this vocabulary ({reason})", file=merges, hint="use RoBERTa's own") from None
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)
 
     def encode(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids

@@ -9,13 +9,15 @@ Nothing here depends on a model. Dims: B queries of a batch, L words, N videos, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from torch import Tensor
+from torch import Tensor, nn
+
+from fabula.learn import batch as shared
 
 Labels = Literal["inside", "ceil", "hero"]
 Ends = Literal["inside", "past"]
@@ -29,10 +31,9 @@ class Negatives(NamedTuple):
 
 
 @dataclass
-class Batch:
-    """Queries with the video each is about. Two rows may be about the same video."""
+class Batch(shared.Batch):
+    """B queries, named by their ids, with the video each is about. Two rows may be about the same video."""
 
-    names: list[str]  # [B] the queries' ids
     query: Tensor  # [B, L, E] features of words; [B, L] ids of words where the model says `reads = "ids"`
     query_mask: Tensor  # [B, L] bool
     video: Tensor  # [B, T, C] clips
@@ -43,25 +44,6 @@ class Batch:
     saliency: Tensor | None = None  # [B, T] how good a highlight each clip is; below 0: not judged
     videos: list[str] = field(default_factory=list)  # [B] the videos' ids
     negatives: Negatives | None = None
-
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
-        """The same on another device."""
-
-        def move(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                return value.to(device, non_blocking=non_blocking)
-            if isinstance(value, Negatives):
-                return Negatives(*map(move, value))
-            return [move(v) for v in value] if value and isinstance(value[0], Tensor) else value
-
-        moved: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        moved = {name: None if value is None else move(value) for name, value in moved.items()}
-        return Batch(**moved)
-
-    def pin_memory(self) -> Batch:
-        """The same in memory that a GPU reads at once."""
-        pinned = {f.name: v.pin_memory() for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
-        return Batch(**{f.name: getattr(self, f.name) for f in fields(self)} | pinned)
 
 
 @dataclass
@@ -117,6 +99,13 @@ class Retriever(Protocol):
 
     reads: ClassVar[Literal["features", "ids"]]  # what `Batch.query` holds
     config: Any
+    training: bool
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Of the module."""
+
+    def train(self, mode: bool = True) -> object:
+        """Of the module."""
 
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         """[Q, L, E] or [Q, L], [Q, L] → Queries"""

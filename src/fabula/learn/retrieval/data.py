@@ -68,9 +68,12 @@ def cut_windows_of(query: Query, file: object = None) -> tuple[Span, ...]:
         return query.windows
     windows = tuple((s, min(e, query.duration)) for s, e in query.windows if s < query.duration)
     if not windows:
-        problem = f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s"
         raise InputError(
-            problem, file=file, video=query.id, noun="query", hint="correct the annotation, or leave it out"
+            f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s",
+            file=file,
+            video=query.id,
+            noun="query",
+            hint="correct the annotation, or leave it out",
         )
     return windows
 
@@ -99,8 +102,13 @@ def split_words(text: str | None, id: Id, file: object = None) -> list[str]:
     """The words of a query in small letters; one that has none is an error."""
     words = WORD.findall((text or "")[:MANY_WORDS].lower())
     if not words:
-        problem = "a query without words" if not (text or "").strip() else f"a query without words: {shown(text)}"
-        raise InputError(problem, file=file, video=id, noun="query", hint="write the query in words")
+        raise InputError(
+            "a query without words" if not (text or "").strip() else f"a query without words: {shown(text)}",
+            file=file,
+            video=id,
+            noun="query",
+            hint="write the query in words",
+        )
     return words
 
 
@@ -124,8 +132,11 @@ class Words:
         if self.kind == "store" and store is None:
             raise SpecError("the model reads words from a store; name it (--words), or use --set words=hashing")
         if self.kind == "store" and store is not None and store.dim != config.query_dim:
-            problem = f"words of {store.dim} channels; the model takes {config.query_dim}"
-            raise InputError(problem, file=store.path, hint="use the word features the model was trained on")
+            raise InputError(
+                f"words of {store.dim} channels; the model takes {config.query_dim}",
+                file=store.path,
+                hint="use the word features the model was trained on",
+            )
 
     def __call__(self, query: Query) -> Tensor:
         most = self.config.max_words
@@ -223,8 +234,11 @@ class Clips(Mapping[str, Tensor]):
         self.rates = [per_second or 1 / config.clip for per_second in known]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
-            problem = f"features of {dim} channels; the model takes {config.feature_dim}"
-            raise InputError(problem, file=stores[0].path, hint="use the features the model was trained on")
+            raise InputError(
+                f"features of {dim} channels; the model takes {config.feature_dim}",
+                file=stores[0].path,
+                hint="use the features the model was trained on",
+            )
 
     def __getitem__(self, video: str) -> Tensor:
         if self.cache is not None and video in self.cache:
@@ -238,8 +252,12 @@ class Clips(Mapping[str, Tensor]):
             parts.append(scale_rows(part) if self.config.normalize else part)
         T = min(map(len, parts))
         if max(map(len, parts)) - T > 2:
-            problem = f"its features are {' and '.join(str(len(p)) for p in parts)} clips long"
-            raise InputError(problem, file=self.stores[-1].path, video=video, hint="extract them from the same video")
+            raise InputError(
+                f"its features are {' and '.join(str(len(p)) for p in parts)} clips long",
+                file=self.stores[-1].path,
+                video=video,
+                hint="extract them from the same video",
+            )
         clips = torch.cat([p[:T] for p in parts], -1)
         long = getattr(self.config, "long", "windows")
         if long == "cut":

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from fabula.core.errors import SpecError
 from fabula.data.moments import clip_seconds
+from fabula.documents.fields import JsonDict
 from fabula.learn.retrieval.contract import Ends
 from fabula.match.nms import shifted_nms
 
@@ -58,7 +59,7 @@ class Decoding:
 
 
 # What the published programs do, by the names of their evaluators' protocols; of models see learn/tasks/vcmr.py.
-PUBLISHED: dict[str, dict[str, Any]] = {
+PUBLISHED: dict[str, JsonDict] = {
     "tvr": {"end": "inside", "late": "kept", "nms_reads": "listed"},
     "reloclnet": {"end": "past", "late": "kept", "nms_reads": "listed", "own_nms": "shifted"},
     "qvhighlights": {"end": "inside", "late": "kept"},

@@ -21,8 +21,8 @@ from torch import Tensor
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.data.moments import Moment, Query
+from fabula.documents.fields import JsonObject
 from fabula.learn import checkpoint
-from fabula.learn.options import JsonObject
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_rows
@@ -49,8 +49,11 @@ class Finder:
         `tokenizer` is the folder of RoBERTa's tokens, for a HERO that reads them."""
         model, header = checkpoint.load_model(run)
         if getattr(model.config, "scope", None) != "corpus":
-            hint = "name a run of fabula train vcmr: xml, reloclnet, hero"
-            raise InputError(f"the model {shown(header['model'])} searches no corpus", file=run, hint=hint)
+            raise InputError(
+                f"the model {shown(header['model'])} searches no corpus",
+                file=run,
+                hint="name a run of fabula train vcmr: xml, reloclnet, hero",
+            )
         self.model: Any = model.to(device).eval()
         self.config: Any = model.config
         self.extract, self.read, self.notes = extract, read, Notes()
@@ -76,15 +79,21 @@ class Finder:
         c = self.config
         if isinstance(video, str | Path):
             if self.extract is None:
-                hint = "extract its features first, or give `extract` to fabula.moments"
-                raise InputError("a video file; this finder reads features", file=video, hint=hint)
+                raise InputError(
+                    "a video file; this finder reads features",
+                    file=video,
+                    hint="extract its features first, or give `extract` to fabula.moments",
+                )
             name, (video, rate, seconds) = name or Path(video).stem, self.extract(Path(video))
             duration = seconds if duration is None else duration
         name = name or "video"
         frames = check_features(video.cpu().numpy() if isinstance(video, Tensor) else video, name)
         if frames.shape[1] != c.feature_dim:
-            problem = f"features of {frames.shape[1]} channels; the model takes {c.feature_dim}"
-            raise InputError(problem, video=name, hint="use the features the model was trained on")
+            raise InputError(
+                f"features of {frames.shape[1]} channels; the model takes {c.feature_dim}",
+                video=name,
+                hint="use the features the model was trained on",
+            )
         clips = pool_clips(frames, 1.0 if rate is None else rate * c.clip)
         if getattr(c, "long", "windows") != "windows":
             clips = clips[: c.max_clips] if c.long == "cut" else average_down(clips, c.max_clips)
@@ -144,8 +153,10 @@ class Finder:
         for text in texts:
             row = check_features(self.read(text), text)
             if row.shape[1] != self.config.query_dim:
-                problem = f"words of {row.shape[1]} channels; the model takes {self.config.query_dim}"
-                raise InputError(problem, hint="use the word features the model was trained on")
+                raise InputError(
+                    f"words of {row.shape[1]} channels; the model takes {self.config.query_dim}",
+                    hint="use the word features the model was trained on",
+                )
             vectors = torch.from_numpy(row)[: self.config.max_words]
             rows.append(scale_rows(vectors) if self.config.normalize else vectors)
         words, mask = pad_rows(rows)

@@ -48,12 +48,17 @@ class Highlights:
     """Queries with their clips. `learn=False`: for prediction; windows and marks are not read and may be missing."""
 
     def __init__(
-        self, queries: Iterable[Query], clips: Clips, words: Words, learn: bool = True, notes: Notes | None = None
+        self,
+        queries: Iterable[Query],
+        clips: Clips,
+        words: Words,
+        learn: bool = True,
+        notes: Notes | None = None,
+        form: Form = "tvr",  # of the file that a prediction is written to
     ) -> None:
-        self.queries, self.clips, self.words, self.learn = list(queries), clips, words, learn
+        self.queries, self.clips, self.words, self.learn, self.form = list(queries), clips, words, learn, form
         self.config: Config = clips.config
         self.names = list(dict.fromkeys(q.video for q in self.queries))
-        self.form: Form = "tvr"  # of the file that a prediction is written to
         self.notes = Notes() if notes is None else notes
         for query in self.queries:
             if query.video not in clips:
@@ -68,9 +73,11 @@ class Highlights:
         """What of a query the features do not show."""
         n = len(self.clips[query.video])
         if all(start >= n * self.config.clip for start, _ in query.windows):
-            problem = f"its moment begins after its features end, at {n * self.config.clip:g} s"
             raise InputError(
-                problem, video=query.id, noun="query", hint="leave the query out, or extract features again"
+                f"its moment begins after its features end, at {n * self.config.clip:g} s",
+                video=query.id,
+                noun="query",
+                hint="leave the query out, or extract features again",
             )
         if any(end > n * self.config.clip + 1e-6 for _, end in query.windows):
             notes.add("{n} moments end after their features and are cut there", name_id(query.id))

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path
-from fabula.learn.options import JsonObject
 from fabula.media.stores.features import Features, Frames, check_features
 
 ARRAYS = ("features", "last_hidden_state")
@@ -45,8 +45,12 @@ class NpzFeatures(Mapping[str, Frames]):
     def __getitem__(self, id: str) -> Frames:
         name = self.spell(id)
         if name is None:
-            there = f"the folder has {len(self._names)}, the first is {next(iter(self._names))!r}"
-            raise InputError("no features of this", file=self.path, video=id, hint=there)
+            raise InputError(
+                "no features of this",
+                file=self.path,
+                video=id,
+                hint=f"the folder has {len(self._names)}, the first is {next(iter(self._names))!r}",
+            )
         try:
             with (self.path / f"{name}.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 wanted = (self._array,) if self._array else ARRAYS
@@ -56,8 +60,9 @@ class NpzFeatures(Mapping[str, Frames]):
                 raw = archive[key]
         except Exception as error:  # zipfile, its unpackers and numpy's header raise what they like
             reason = " ".join(str(error).split())[:120] or type(error).__name__
-            hint = "extract its features again"
-            raise InputError(f"unreadable features ({reason})", file=self.path, video=id, hint=hint) from None
+            raise InputError(
+                f"unreadable features ({reason})", file=self.path, video=id, hint="extract its features again"
+            ) from None
         return check_features(raw, id, self.path, self._dim)
 
     def count(self, id: str) -> int:

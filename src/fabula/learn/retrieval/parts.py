@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes, Progress
 from fabula.data.moments import Query
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import write_bytes
 from fabula.jobs.folder import Folder, begin, read_chunks, taken_away_if_refused
-from fabula.jobs.runner import InProcess, Runner, run_pass
+from fabula.jobs.runner import run_pass, runner_named
 from fabula.learn import checkpoint
 from fabula.learn.config import configure_inference
 from fabula.learn.loop.processes import find_device
-from fabula.learn.options import JsonObject
 from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
 from fabula.learn.retrieval.contract import Videos
 from fabula.learn.retrieval.queries import CorpusQueries, search_queries
 from fabula.learn.retrieval.search import Corpus, encode_corpus
+from fabula.media.base import Array
 from fabula.media.stores.features import Features
 
 if TYPE_CHECKING:
@@ -149,49 +149,38 @@ def predict_in_parts(
     inputs = inputs_of(run, options, queries)
     plan = {"queries_a_part": options.part, "videos_a_part": VIDEOS}
     folder, plan = begin(options.work, inputs, plan, options.resume)
-    runner = choose_runner(options)
+    runner = runner_named(options.engine, options.address, options.processes)
     if not folder.holds("names.json"):
         folder.put({"names": list(names)}, "names.json")
     with taken_away_if_refused(folder), runner.ready():
         if open_tools(PartJob(folder, run, options, task)).model.config.scope == "corpus":
             step = plan["videos_a_part"]
             cut = [[(v, seconds.get(v)) for v in names[i : i + step]] for i in range(0, len(names), step)]
-            todo = [(i, part) for i, part in enumerate(cut) if not is_done(folder, "videos", i)]
-            if not holds_arrays(folder, ("corpus", "corpus")):
-                run_pass(EncodeVideos(folder, run, options, task), "encoding videos", todo, runner, watch)
+            if not has_part(folder, "corpus", "corpus"):
+                run_pass(
+                    EncodeVideos(folder, run, options, task), "encoding videos", enumerate(cut), runner, watch,
+                    lambda job: has_part(folder, "videos", f"{job[0]:05d}"),
+                )  # fmt: skip
                 join_parts(folder, len(cut))
         step = plan["queries_a_part"]
         query_parts = [list(queries[i : i + step]) for i in range(0, len(queries), step)]
-        left = [(i, part) for i, part in enumerate(query_parts) if not is_done(folder, "queries", i)]
-        run_pass(AnswerQueries(folder, run, options, task), "asking", left, runner, watch)
+        run_pass(
+            AnswerQueries(folder, run, options, task), "asking", enumerate(query_parts), runner, watch,
+            lambda job: has_part(folder, "queries", f"{job[0]:05d}"),
+        )  # fmt: skip
     for i in range(len(query_parts)):
         record = folder.get("queries", f"{i:05d}.json")
         notes.extend(Notes(record["notes"], record["counts"]))
     return PartedPredictions(folder, data.form, names, len(queries), len(query_parts))
 
 
-def choose_runner(options: PredictOptions) -> Runner:
-    """Here, in processes, on Ray."""
-    if options.engine == "ray":
-        from fabula.jobs.ray import Ray
-
-        return Ray(options.address)
-    if options.processes == 1:
-        return InProcess()
-    from fabula.jobs.processes import Processes
-
-    return Processes(options.processes)
-
-
-def is_done(folder: Folder, kind: str, number: int) -> bool:
+def has_part(folder: Folder, kind: str, name: str) -> bool:
     """Whether an earlier run has made this part, and what it left is as it was."""
-    name = f"{number:05d}"
-    if kind == "videos":
-        return holds_arrays(folder, (kind, name))
-    if not folder.holds(kind, f"{name}.json"):
+    record = folder.find(kind, f"{name}.json")
+    if record is None:
         return False
-    lists: dict[str, str] = folder.get(kind, f"{name}.json")["lists"]
-    return all(folder.seal_of(kind, f"{name}.{one}") == seal for one, seal in lists.items())
+    files = {f"{one}.npy": seal for one, seal in record.get("seals", {}).items()} | record.get("lists", {})
+    return all(folder.seal_of(kind, f"{name}.{one}") == seal for one, seal in files.items())
 
 
 @dataclass
@@ -231,30 +220,20 @@ def open_tools(job: PartJob) -> Tools:
 # Encodings in files
 
 
-def to_arrays(rows: Videos) -> dict[str, NDArray[Any]]:
+def to_arrays(rows: Videos) -> dict[str, Array]:
     arrays = {"search": rows.search, "mask": rows.mask}
     if rows.spans is not rows.search:
         arrays["spans"] = rows.spans
     return {name: t.cpu().numpy() for name, t in arrays.items()}
 
 
-def put_arrays(
-    folder: Folder, parts: tuple[str, str], arrays: Mapping[str, NDArray[Any]], header: dict[str, object]
-) -> None:
+def put_arrays(folder: Folder, parts: tuple[str, str], arrays: Mapping[str, Array], header: dict[str, object]) -> None:
     kind, name = parts
     seals = {
         one: folder.put_large(npy_pieces(array.shape, array.dtype, [array]), kind, f"{name}.{one}.npy")
         for one, array in arrays.items()
     }
     folder.put({**header, "seals": seals}, kind, f"{name}.json")
-
-
-def holds_arrays(folder: Folder, parts: tuple[str, str]) -> bool:
-    kind, name = parts
-    if not folder.holds(kind, f"{name}.json"):
-        return False
-    seals: dict[str, str] = folder.get(kind, f"{name}.json")["seals"]
-    return all(folder.seal_of(kind, f"{name}.{one}.npy") == seal for one, seal in seals.items())
 
 
 def npy_pieces(shape: Sequence[int], dtype: Any, blocks: Any) -> Iterator[bytes]:
@@ -272,7 +251,7 @@ def join_parts(folder: Folder, count: int) -> None:
     records = [folder.get("videos", f"{i:05d}.json") for i in range(count)]
     T, R = max(t["clips"] for t in records), sum(len(t["owner"]) for t in records)
 
-    def blocks(name: str) -> Iterator[NDArray[Any]]:
+    def blocks(name: str) -> Iterator[Array]:
         for i in range(count):
             part = np.load(folder.at("videos", f"{i:05d}.{name}.npy"), mmap_mode="r", allow_pickle=False)
             yield np.pad(part, [(0, 0), (0, T - part.shape[1]), *[(0, 0)] * (part.ndim - 2)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import torch
 
@@ -11,7 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.data.moments import Id, Query, Ranking
 from fabula.learn.retrieval.answers import Answer, Form, list_answers
-from fabula.learn.retrieval.contract import Batch, Queries, pad_rows
+from fabula.learn.retrieval.contract import Batch, Queries, Retriever, pad_rows
 from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of
 from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
 from fabula.learn.retrieval.search import Corpus, encode_corpus, search_corpus
@@ -27,16 +26,16 @@ class CorpusQueries(Moments):
         words: Words,
         decoding: Decoding | None = None,
         names: Sequence[str] | None = None,
+        pad_to: int | None = None,  # clips of every row; None: as many as its batch needs
+        form: Form = "tvr",  # of the file that a prediction is written to
     ) -> None:
         if not queries:
             raise SpecError("no query to ask")
         super().__init__(list(queries.values()), clips, words)
-        self.by_id, self.decoding = dict(queries), decoding
+        self.by_id, self.decoding, self.pad_to, self.form = dict(queries), decoding, pad_to, form
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
-        self.pad_to: int | None = None  # clips of every row; None: as many as its batch needs
-        self.form: Form = "tvr"  # of the file that a prediction is written to
 
-    def encode(self, model: Any, batch_size: int, watch: Progress = silent) -> Corpus:
+    def encode(self, model: Retriever, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""
         c, durations = self.clips.config, durations_of(self.by_id, self.clips)
         every = ((v, self.clips[v], durations.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
@@ -45,7 +44,7 @@ class CorpusQueries(Moments):
         )
 
 
-def encode_queries(model: Any, queries: Sequence[Query], words: Words, batch_size: int = 256) -> Queries:
+def encode_queries(model: Retriever, queries: Sequence[Query], words: Words, batch_size: int = 256) -> Queries:
     """The queries as the model reads them, a batch at a time."""
     device = next(model.parameters()).device
     parts = []
@@ -57,11 +56,11 @@ def encode_queries(model: Any, queries: Sequence[Query], words: Words, batch_siz
 
 
 def answer_queries(
-    model: Any, data: CorpusQueries, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
+    model: Retriever, data: CorpusQueries, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
 ) -> list[Answer]:
     """An answer for each of these queries: moments of the corpus, moments of the query's own video, videos."""
     training = model.training
-    model.eval()
+    model.train(False)
     try:
         queries = [data.queries[i] for i in units]
         if not queries:
@@ -72,7 +71,7 @@ def answer_queries(
 
 
 def search_queries(
-    model: Any,
+    model: Retriever,
     queries: Sequence[Query],
     corpus: Corpus,
     words: Words,
@@ -95,7 +94,7 @@ def corpus_has(corpus: Corpus, queries: Sequence[Query]) -> bool:
 
 
 @torch.no_grad()
-def predict_own(model: Any, batch: Batch) -> list[Ranking]:
+def predict_own(model: Retriever, batch: Batch) -> list[Ranking]:
     """The moments of each query's own video, after NMS: one ranking per row of a batch."""
     d = Decoding.of(model.config)
     queries = model.encode_query(batch.query, batch.query_mask)

@@ -98,7 +98,7 @@ def encode_corpus(
 
     for window_batch in batch_rows(windows(), batch_size):
         features, mask = pad_rows([w.clips for w in window_batch], pad_to)
-        device = next(model.parameters()).device  # type: ignore[attr-defined]
+        device = next(model.parameters()).device
         with torch.inference_mode():
             parts.append(model.encode_video(features.to(device), mask.to(device)))
         owner += [w.video for w in window_batch]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options
-from fabula.learn.options import Changes, JsonObject, PredictOptions, Scores, Share, TrainOptions
+from fabula.documents.fields import JsonDict, JsonObject
+from fabula.learn.options import Changes, PredictOptions, Scores, Share, TrainOptions
 
 if TYPE_CHECKING:
     from fabula.learn.batch import Data
@@ -32,7 +33,7 @@ class Preset:
         """The models that the preset is for; (): any."""
         return (self.model,) if isinstance(self.model, str) else self.model or ()
 
-    def config_of(self, model: str) -> dict[str, Any]:
+    def config_of(self, model: str) -> JsonDict:
         """The settings of one model."""
         return {**self.config, **self.by_model.get(model, {})}
 

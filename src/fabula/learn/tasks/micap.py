@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option, same_as
+from fabula.documents.fields import JsonObject
 from fabula.learn import options as shared
-from fabula.learn.options import JsonObject, Scores, Share
+from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -206,8 +207,11 @@ class Task(base.Task):
         missing = [s for s in config.stream_names if s != "text" and streams.dim(s) is None]
         if missing:
             there = ",".join(s for s in config.stream_names if s == "text" or streams.dim(s) is not None)
-            problem = f"no store of the stream {missing[0]}"
-            raise InputError(problem, file=streams.path, hint=f"use --streams {there}, or write that store")
+            raise InputError(
+                f"no store of the stream {missing[0]}",
+                file=streams.path,
+                hint=f"use --streams {there}, or write that store",
+            )
         known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
         words = known_words or (
             read_pieces(options.wordpiece)
@@ -215,8 +219,11 @@ class Task(base.Task):
             else train_pieces(texts_of(source.train), options.pieces, options.min_count)
         )
         if start is not None and start.whole and start.config.words != len(words):
-            problem = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
-            raise InputError(problem, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
+            raise InputError(
+                f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}",
+                file=options.from_,
+                hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt",
+            )
         face_eps = streams.metadata.get("face_eps")
         default = type(config)().face_eps
         eps = float(face_eps) if isinstance(face_eps, int | float) and config.face_eps == default else config.face_eps
@@ -240,9 +247,7 @@ class Task(base.Task):
     def validation_data(self, source: Source, config: Config) -> Videosets | None:
         from fabula.learn.identity.clips import Videosets
 
-        if source.val is None:
-            return None
-        return Videosets(source.val, source.streams, config, "both")
+        return None if source.val is None else Videosets(source.val, source.streams, config, "both")
 
     def answer(
         self, model: Model, data: Videosets, share: Share, batch_size: int = 8, watch: Progress = silent
@@ -299,9 +304,7 @@ class Task(base.Task):
         for name in ("cast", "page"):
             if getattr(options, name) is not None:
                 raise SpecError(f"--{name} is for raw films")
-        data = self.open(config, options, task, notes)
-        data.people = options.people
-        return data
+        return self.open(config, options, task, notes, options.people)
 
     def film_data(
         self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
@@ -325,11 +328,11 @@ class Task(base.Task):
             notes=notes,
             watch=watch,
         )
-        data = Videosets(films.sets(), films.streams, config, "caption")
-        data.people, data.films = options.people, films
-        return data
+        return Videosets(films.sets(), films.streams, config, "caption", options.people, films)
 
-    def open(self, config: Config, options: PredictOptions | AnalyseOptions, use: str, notes: Notes) -> Videosets:
+    def open(
+        self, config: Config, options: PredictOptions | AnalyseOptions, use: str, notes: Notes, people: str = "model"
+    ) -> Videosets:
         """Open videosets for prediction, with features that fit the model."""
         from fabula.learn.identity.clips import Streams, Videosets, only_complete, read_sets_of
 
@@ -340,11 +343,14 @@ class Task(base.Task):
             if stream == "text":
                 have = have or TEXT_DIM
             if have != want and not (stream == "text" and use == "caption"):
-                problem = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
-                raise InputError(problem, file=streams.path, hint="use the features the model was trained on")
+                raise InputError(
+                    f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}",
+                    file=streams.path,
+                    hint="use the features the model was trained on",
+                )
         sets = only_complete(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
-        return Videosets(sets, streams, config, use)
+        return Videosets(sets, streams, config, use, people)
 
     def analyse(self, model: Model, options: AnalyseOptions, notes: Notes, watch: Progress) -> Analysis:
         """Fig. 4, 5 and 6."""
@@ -364,14 +370,12 @@ class Task(base.Task):
 
     def postprocess(self, answers: list[SetAnswer], data: Videosets) -> Sets:
         """Captionsets with filled blanks or new captions; for films also what the page shows."""
-        if data.films is not None:
-            from fabula.learn.identity.clips import FilmSets
+        sets = {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
+        if data.films is None:
+            return sets
+        from fabula.learn.identity.clips import FilmSets
 
-            films = FilmSets({answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers})
-            films.films, films.recipes = data.films, data.films.recipes
-            films.faces = {answer.name: answer.faces or {} for answer in answers}
-            return films
-        return {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
+        return FilmSets(sets, data.films, {answer.name: answer.faces or {} for answer in answers})
 
     def captions(self, result: Sets, data: Videosets) -> Iterable[str | None]:
         """Only captions that the model wrote; blanks are filled into given ones."""

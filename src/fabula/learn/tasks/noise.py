@@ -12,14 +12,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, name_id
 from fabula.core.options import MUST, option, same_as
 from fabula.data.moments import Id, Query
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.learn import options as shared
-from fabula.learn.options import JsonObject, Scores
+from fabula.learn.options import Scores
 from fabula.learn.tasks import base
 from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_shown, open_stores, read_split
 
@@ -148,7 +149,7 @@ class Scored:
         kinds = {"σ(c)": CaptionCalibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
         return {name: BINNING.split(probability_of(scores), true) for name, probability_of in kinds.items()}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonDict:
         from fabula.learn.noise.ranks import fold
         from fabula.stats.calibration import expected_calibration_error
 
@@ -366,7 +367,7 @@ def read_candidate(one: object, source: Fields, id: Id) -> JsonObject:
     return {"text": text, **{k: v for k, v in entry.items() if k == "branch" and isinstance(v, str)}}
 
 
-def as_lines(result: Scored) -> Iterable[dict[str, Any]]:
+def as_lines(result: Scored) -> Iterable[JsonDict]:
     """A line for each moment: what is chosen, and every score."""
     p = result.calibration
 
@@ -375,7 +376,7 @@ def as_lines(result: Scored) -> Iterable[dict[str, Any]]:
 
     for r in result.rows:
         captions = [{**c, **score_fields(s)} for c, s in zip(r.captions, r.scores, strict=True)]
-        line: dict[str, Any] = {"desc_id": r.query.id, "video": r.query.video, "time": list(r.query.windows[0])}
+        line: JsonDict = {"desc_id": r.query.id, "video": r.query.video, "time": list(r.query.windows[0])}
         line |= {"chosen": captions[r.best], "candidates": captions}
         if r.wrong:
             wrong = zip(r.wrong, r.wrong_scores, strict=True)

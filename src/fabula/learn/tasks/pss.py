@@ -16,8 +16,9 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, option, same_as
 from fabula.data.stories import Corpus, Story
+from fabula.documents.fields import JsonObject
 from fabula.learn import options as shared
-from fabula.learn.options import JsonObject, Scores, Share
+from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -209,8 +210,11 @@ class Task(base.Task):
         assert options.features is not None
         store = Features(options.features)
         if store.dim != config.feature_dim:
-            problem = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
-            raise InputError(problem, file=options.features, hint="use the features the model was trained on")
+            raise InputError(
+                f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}",
+                file=options.features,
+                hint="use the features the model was trained on",
+            )
         must_match(recipe, store, allowed=options.other_features, warn=notes.add)
         warn_simulated(store, notes)
         if options.data is not None:

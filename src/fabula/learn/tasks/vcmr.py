@@ -16,8 +16,9 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.options import MUST, option, same_as
 from fabula.data.moments import Id, Query
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.learn import options as shared
-from fabula.learn.options import JsonObject, Scores, Share
+from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -34,18 +35,18 @@ if TYPE_CHECKING:
 Granularity = Literal["fig", "cog"]
 Protocol = Literal["tvr", "reloclnet", "qvhighlights"]
 SEARCH = ("xml", "reloclnet", "hero")  # models that search a corpus
-LENGTHS: dict[str, dict[str, Any]] = {  # VERIFIED's: longest and shortest prediction, context, NMS
+LENGTHS: dict[str, JsonDict] = {  # VERIFIED's: longest and shortest prediction, context, NMS
     "charades-fig": {"max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6, "clip": 1.0},
     "didemo-fig": {"max_length": 30, "min_length": 5, "max_clips": 30, "nms": 0.6, "clip": 1.0},
     "activitynet-fig": {"max_length": 180, "min_length": 1, "max_clips": 240, "nms": 0.5, "clip": 1.0},
 }
 # TVR: clips of 1.5 s, moments of up to 16 of them
-TVR: dict[str, Any] = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
+TVR: JsonDict = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
 # QVHighlights: clips of 2 s, videos of 150 s, SlowFast and CLIP
-QVHIGHLIGHTS: dict[str, Any] = {"clip": 2.0, "max_clips": 75, "overlap": 37, "max_words": 32, "ends": True}
+QVHIGHLIGHTS: JsonDict = {"clip": 2.0, "max_clips": 75, "overlap": 37, "max_words": 32, "ends": True}
 SKIP_BAD = "Leave out queries whose moment lies behind the end of its video or features."
 SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
-PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by the names of their protocols
+PUBLISHED: dict[str, JsonDict] = {  # what the published programs do, by the names of their protocols
     "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
     "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean"},
     "qvhighlights": {
@@ -80,7 +81,7 @@ class Shape(shared.Changes):
 
     protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program.")
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> JsonDict:
         return {**PUBLISHED.get(self.protocol or "", {}), **super().config()}
 
     def flagged(self) -> set[str]:
@@ -228,9 +229,7 @@ class Task(base.Task):
         return Moments(list(train.values()), clips, words)
 
     def validation_data(self, source: Source, config: Any) -> CorpusQueries | Highlights | None:
-        if source.val is None:
-            return None
-        return make_query_data(source.val, *readers_of(source, config))
+        return None if source.val is None else make_query_data(source.val, *readers_of(source, config))
 
     def answer(
         self,
@@ -243,7 +242,7 @@ class Task(base.Task):
         from fabula.learn.retrieval.queries import CorpusQueries, answer_queries
 
         if isinstance(data, CorpusQueries):
-            return answer_queries(model, data, share.of(len(data)), max(batch_size, 32), watch)
+            return answer_queries(model, data, share.of(len(data)), max(batch_size, 32), watch)  # type: ignore[arg-type]
         return answer_single(model, data, share, batch_size, watch)
 
     def score(self, answers: list[Answer], source: Source, config: Any) -> Scores:
@@ -304,6 +303,7 @@ class Task(base.Task):
         from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
+        from fabula.learn.retrieval.highlights import Highlights
         from fabula.learn.retrieval.queries import CorpusQueries
 
         if is_single(model.config) and options.protocol is not None:
@@ -314,17 +314,19 @@ class Task(base.Task):
         clips, pad_to = self.clips_of(model, options, stores)
         tokens = open_tokens(options.tokenizer)
         if tokens is not None and metadata.get("tokenizer") not in (None, tokens.mark):
-            hint = "name the files that the run was trained with"
-            raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
-        data = make_query_data(queries, clips, Words(config, words, notes, tokens))
-        data.form = options.form or "tvr"
-        if isinstance(data, CorpusQueries):
-            changes = DECODED[options.protocol] if options.protocol else {}
-            data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
-            data.pad_to = pad_to
-            if options.corpus == "store":
-                data.names = list(dict.fromkeys([*data.names, *data.clips]))
-        return data
+            raise InputError(
+                "other tokens than the run's",
+                file=options.tokenizer,
+                hint="name the files that the run was trained with",
+            )
+        reader, form = Words(config, words, notes, tokens), options.form or "tvr"
+        if is_single(config):
+            return Highlights(queries.values(), clips, reader, learn=False, form=form)
+        changes = DECODED[options.protocol] if options.protocol else {}
+        decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
+        named = (q.video for q in queries.values())
+        names = list(dict.fromkeys([*named, *clips])) if options.corpus == "store" else None
+        return CorpusQueries(queries, clips, reader, decoding, names, pad_to, form)
 
     def predict_in_parts(
         self, path: Path, data: CorpusQueries | Highlights, options: PredictOptions, notes: Notes, watch: Progress
@@ -384,7 +386,7 @@ def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
     return stores
 
 
-def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
+def recipe_of(stores: Sequence[Features]) -> JsonDict | None:
     """The recipe of the features, if the stores have one; of several stores one by one."""
     recipes = [getattr(store, "recipe", None) for store in stores]
     if len(recipes) == 1 or not any(recipes):

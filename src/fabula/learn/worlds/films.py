@@ -21,14 +21,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import write_text
 from fabula.io.identity.captionsets import SetText, write_sets
 from fabula.learn.simulate import unit
@@ -88,7 +87,7 @@ class Recipe:
 
 
 # How hard it is to know who is who; `faces`: nothing but the faces of other clips tells it.
-DIFFICULTIES: dict[str, dict[str, Any]] = {
+DIFFICULTIES: dict[str, JsonDict] = {
     "default": {},
     "easy": {"cast": 3, "absent": 0.05, "bystanders": 0.1, "pose": 0.4, "noise": 0.4},
     "hard": {"cast": 6, "stay": 0.17, "told": 0.1, "absent": 0.3, "bystanders": 0.4, "pose": 0.9, "noise": 1.0},

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import Room
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.library.embedders.base import TOLD, Embedder
 from fabula.media.extractors import build_adapter
 
@@ -32,7 +32,7 @@ def embedder(text: str, **params: Any) -> Embedder:
     return built
 
 
-def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str = "cpu") -> Embedder:
+def rebuild(recipe: JsonObject, weights: str | None = None, device: str = "cpu") -> Embedder:
     """The embedder of a store's recipe, to embed what is asked of it; other weights than the recipe's are refused.
 
     `weights` names the file where the adapter does not bring its own (`Store.manifest.weights` is where it lay).
@@ -41,15 +41,16 @@ def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str =
     if not isinstance(name, str):
         raise SpecError(f"this recipe names no embedder ({shown(dict(recipe))})")
     found: type[Embedder] = room.get(name)
-    settings: dict[str, Any] = {
+    settings: JsonDict = {
         k: tuple(v) if isinstance(v, list) else v for k, v in recipe.items() if k not in (*TOLD, "clips")
     }
     if unknown := sorted(set(settings) - set(found.defaults())):
         raise SpecError(f"the embedder {name} has no setting {unknown[0]!r}; the store was made by another version")
     built = found(weights=weights, device=device, **settings)
     if built.digests() != recipe.get("weights"):
-        problem = f"other weights than those the store of {name} was made with"
         raise InputError(
-            problem, file=weights or name, hint="name the same file (--weights), or index into another store"
+            f"other weights than those the store of {name} was made with",
+            file=weights or name,
+            hint="name the same file (--weights), or index into another store",
         )
     return built

@@ -14,15 +14,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.spec import Spec
+from fabula.documents.fields import JsonDict
 from fabula.library.pictures import cut_square, read_image
-from fabula.media.base import LARGEST, Pictures, hash_file, stamp
+from fabula.media.base import LARGEST, Array, Pictures, hash_file, stamp
 from fabula.media.base import RULES as DECODING
 from fabula.media.devices import Library
 
@@ -108,7 +109,7 @@ class Embedder(Spec, ABC):
         """SHA-256 of every file by its name."""
         return {path.name: hash_file(path, *stamp(path)) for path in self.files()}
 
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         """What makes its vectors what they are. Stores with equal recipes can stand for each other."""
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
@@ -119,7 +120,7 @@ class Embedder(Spec, ABC):
 TOLD = ("embedder", "dims", "weights", "text", "rules")  # of a recipe, what is no setting
 
 
-def unit(x: NDArray[Any]) -> Vectors:
+def unit(x: Array) -> Vectors:
     """Each row of length 1; a row of zeros stays."""
     x = np.asarray(x, np.float32)
     long = np.sqrt((x.astype(np.float64) ** 2).sum(-1, keepdims=True))

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
+from fabula.documents.fields import JsonDict
 from fabula.library.embedders import base
 from fabula.library.embedders.base import Vectors
-from fabula.media.base import pool
+from fabula.media.base import Array, pool
 from fabula.media.clip_text import CONTEXT, tokens
 from fabula.media.extractors.onnx import Extractor, open_session, say
 from fabula.media.extractors.openclip import Extractor as OpenClip
@@ -58,7 +59,7 @@ class Embedder(base.Embedder):
         path = self.files()[0]
         names = [one.name for one in open_session(path, self.threads, self.device).get_outputs()]
         output = OUTPUTS[0] if OUTPUTS[0] in names else ""
-        more: dict[str, Any] = {"resize": self.resize, "size": self.size, "mean": self.mean, "std": self.std}
+        more: JsonDict = {"resize": self.resize, "size": self.size, "mean": self.mean, "std": self.std}
         return Extractor(weights=str(path), device=self.device, threads=self.threads, output=output, **more)
 
     @property
@@ -94,7 +95,7 @@ def context_of(session: Any) -> int:
     return int(shape[1]) if len(shape) == 2 and isinstance(shape[1], int) and shape[1] > 2 else CONTEXT
 
 
-def prepare(wanted: Any, ids: NDArray[np.int64]) -> NDArray[Any]:
+def prepare(wanted: Any, ids: NDArray[np.int64]) -> Array:
     """What an input takes: the tokens, or which of them are there."""
     values = (np.arange(ids.shape[1]) <= ids.argmax(1)[:, None]) if "mask" in wanted.name else ids
     return values.astype(KINDS.get(wanted.type, np.int64))

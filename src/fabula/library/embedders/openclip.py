@@ -60,6 +60,9 @@ class Embedder(base.Embedder):
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
         vectors = embed_texts(texts, self.files()[0], self.act, self.device, self.threads)
         if vectors.shape[1] != self.dims:
-            problem = f"pictures have {self.dims} numbers and words {vectors.shape[1]}"
-            raise InputError(problem, file=self.weights, hint="weights of one model have both alike")
+            raise InputError(
+                f"pictures have {self.dims} numbers and words {vectors.shape[1]}",
+                file=self.weights,
+                hint="weights of one model have both alike",
+            )
         return vectors

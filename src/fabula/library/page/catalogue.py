@@ -13,12 +13,13 @@ import re
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
+from fabula.documents.fields import JsonDict
 from fabula.library.people import People
 from fabula.library.stage import EXACT_BELOW
 from fabula.library.store import MOST_CLIPS, SHIFT, Store, Video
@@ -75,7 +76,7 @@ class Catalogue:
         except (FabulaError, OSError, ValueError):
             return None
 
-    def describe(self, video: Video) -> dict[str, Any]:
+    def describe(self, video: Video) -> JsonDict:
         """What a result says of its video."""
         ending = os.path.splitext(video.video)[1].lower()  # noqa: PTH122  (a name, no path)
         return {
@@ -88,7 +89,7 @@ class Catalogue:
             "plays": ending in KINDS,
         }
 
-    def search(self, words: str, limit: int) -> list[dict[str, Any]]:
+    def search(self, words: str, limit: int) -> list[JsonDict]:
         """Videos whose name has the words, those that begin with them first."""
         words = words.casefold()
         fits = [k for k, name in enumerate(self.folded) if words in name]
@@ -147,22 +148,22 @@ class Catalogue:
         return self.store.thumb(clip)
 
 
-def people_of(cast: Cast | None) -> list[dict[str, Any]]:
+def people_of(cast: Cast | None) -> list[JsonDict]:
     """Who can be asked for, by name; who is seen most comes first."""
     if cast is None:
         return []
-    rows: list[dict[str, Any]] = [{"name": cast.name(p), "faces": int((cast.person == p).sum())} for p in cast.people()]
+    rows: list[JsonDict] = [{"name": cast.name(p), "faces": int((cast.person == p).sum())} for p in cast.people()]
     return sorted(rows, key=lambda row: -row["faces"])
 
 
-def seen_in(cast: Cast | None, video: str) -> list[dict[str, Any]]:
+def seen_in(cast: Cast | None, video: str) -> list[JsonDict]:
     """Who is seen when in a video: {name, spans}; who is seen longest comes first."""
     index = None if cast is None else People(cast, [video]).of.get(video)
     if cast is None or index is None:
         return []
     own = cast.faces.video == index
     fps = float(cast.recipe.get("look", {}).get("fps", 5.0) or 5.0)
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonDict] = []
     for person in np.unique(cast.person[own & (cast.person >= 0)]).tolist():
         times = np.unique(cast.faces.time[own & (cast.person == person)])
         runs = np.split(times, np.flatnonzero(np.diff(times) > GAP / fps) + 1)

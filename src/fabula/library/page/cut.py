@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,17 +60,17 @@ def find_sound(container: Any) -> Any:
     return next((s for s in container.streams.audio if s.codec_context is not None), None)
 
 
-def zero_of(av: Any, container: Any) -> Fraction:
+def zero_of(av: ModuleType, container: Any) -> Fraction:
     return Fraction(container.start_time or 0, av.time_base)
 
 
-def seek(av: Any, container: Any, stream: Any, t: Fraction) -> None:
+def seek(av: ModuleType, container: Any, stream: Any, t: Fraction) -> None:
     """To the last key picture at or before t, counted from the file's own zero."""
     at = t + zero_of(av, container)
     container.seek(int(max(at, Fraction(0)) / stream.time_base), stream=stream, backward=True)
 
 
-def make_anew(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:
+def make_anew(av: ModuleType, path: Path, start: float, end: float, out: Path) -> Cut:
     with closing(open_container(av, path)) as source, closing(open_out(av, out)) as target:
         pictures, sound = find_pictures(av, source, path), find_sound(source)
         zero, begin, stop = zero_of(av, source), Fraction(start), Fraction(end)
@@ -109,7 +110,7 @@ class PictureWriter:
 
     BASE = Fraction(1, 90_000)
 
-    def __init__(self, av: Any, target: Any, like: Any, first: Any) -> None:
+    def __init__(self, av: ModuleType, target: Any, like: Any, first: Any) -> None:
         self.av, self.target, self.before = av, target, -1
         rate = Fraction(like.average_rate or like.guessed_rate or 25).limit_denominator(1001)
         self.turns = round((first.rotation or 0) / 90) % 4  # quarters to the left
@@ -138,7 +139,7 @@ class PictureWriter:
 class SoundWriter:
     """Sound as AAC in stereo."""
 
-    def __init__(self, av: Any, target: Any, like: Any) -> None:
+    def __init__(self, av: ModuleType, target: Any, like: Any) -> None:
         rate = min(like.codec_context.sample_rate or 44_100, 48_000)
         self.target, self.stream = target, target.add_stream("aac", rate=rate)
         self.stream.layout = "stereo"
@@ -163,7 +164,7 @@ class SoundWriter:
         self.target.mux(self.stream.encode())
 
 
-def copy_packets(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:
+def copy_packets(av: ModuleType, path: Path, start: float, end: float, out: Path) -> Cut:
     """Packets from the key picture before the start to the end, their times counted from there."""
     with closing(open_container(av, path)) as source, closing(open_out(av, out)) as target:
         pictures, sound = find_pictures(av, source, path), find_sound(source)
@@ -203,5 +204,5 @@ def packets(source: Any, streams: list[Any], zero: Fraction, stop: Fraction) -> 
             yield packet
 
 
-def open_out(av: Any, out: Path) -> Any:
+def open_out(av: ModuleType, out: Path) -> Any:
     return av.open(f"file:{out.absolute()}", "w", format="mp4", options={"movflags": "+faststart"})

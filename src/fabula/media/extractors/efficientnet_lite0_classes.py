@@ -11,12 +11,11 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fabula.media._torch import load_state
-from fabula.media.base import Clips, Vectors
+from fabula.media.base import Array, Clips, Vectors
 from fabula.media.extractors import efficientnet_lite0 as pooled
 
 CLASSES = 1000
@@ -43,6 +42,6 @@ class Extractor(pooled.Extractor):
 
 
 @functools.lru_cache(maxsize=1)
-def load_last(path: Path) -> tuple[Any, Any]:
+def load_last(path: Path) -> tuple[Array, ...]:
     state = load_state(path)
     return tuple(state[f"_fc.{name}"].float().numpy() for name in ("weight", "bias"))

@@ -16,14 +16,19 @@ import importlib.util
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra
+from fabula.documents.fields import JsonDict
 from fabula.media import base
 from fabula.media._torch import import_torch, move, run_torch
 from fabula.media.base import Clips, Vectors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 FILE = Path("weights", "i3d-kinetics-400.ckpt")
 EPS = 1e-3
@@ -122,12 +127,12 @@ def fold_units(params: Any, stats: Any, name: str = "") -> Any:
         yield name, (np.ascontiguousarray(kernel), np.ravel(params["BatchNorm_0"]["bias"]) - norm["mean"] * scale)
 
 
-def build_network(units: dict[str, Any]) -> Any:
+def build_network(units: JsonDict) -> Any:
     torch = import_torch()
     from torch import nn
     from torch.nn import functional as F  # noqa: N812  (its usual name)
 
-    def pad(x: Any, window: tuple[int, ...], stride: tuple[int, ...]) -> Any:
+    def pad(x: Tensor, window: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
         """SAME: the odd one behind. Zeros serve the pools as well, whose inputs are not below 0."""
         sides: list[int] = []
         for n, k, s in zip(reversed(x.shape[2:]), reversed(window), reversed(stride), strict=True):
@@ -142,24 +147,25 @@ def build_network(units: dict[str, Any]) -> Any:
                 for what, value in zip("wb", pair, strict=True):
                     self.register_buffer(f"{name}:{what}".replace(".", "_"), torch.from_numpy(np.array(value)))
 
-        def unit(self, x: Any, name: str, stride: int = 1) -> Any:
+        def unit(self, x: Tensor, name: str, stride: int = 1) -> Tensor:
             w, b = self.get_buffer(f"{name}:w"), self.get_buffer(f"{name}:b")
             steps = (stride,) * 3
             return F.relu_(F.conv3d(pad(x, tuple(w.shape[2:]), steps), w, b, steps))
 
-        def pool(self, x: Any, window: tuple[int, ...], stride: tuple[int, ...]) -> Any:
+        def pool(self, x: Tensor, window: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
             return F.max_pool3d(pad(x, window, stride), window, stride)
 
-        def mixed(self, x: Any, name: str) -> Any:
+        def mixed(self, x: Tensor, name: str) -> Tensor:
             branches = []
             for i, branch in enumerate(BRANCHES):
                 y = self.pool(x, (3, 3, 3), (1, 1, 1)) if i == 3 else x
                 for part in branch:
                     y = self.unit(y, f"{name}/{part}")
                 branches.append(y)
-            return torch.cat(branches, 1)
+            mixed: Tensor = torch.cat(branches, 1)
+            return mixed
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Tensor:
             x = x.permute(0, 4, 1, 2, 3)  # [N, 3, T, H, W]
             for name, how in LAYERS:
                 x = (

@@ -9,15 +9,16 @@ off its input (where the 3 stands) or declared (layout=NCTHW). Of [N, C, …] th
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fabula.core.errors import InputError, MissingExtra, SpecError
+from fabula.core.errors import InputError, SpecError, import_extra
 from fabula.media import base
-from fabula.media.base import Clips, Layout, Vectors, arrange, pool
+from fabula.media.base import Array, Clips, Layout, Vectors, arrange, pool
 
 ORDERS = {(4, 1): "NCHW", (4, 3): "NHWC", (5, 1): "NCTHW", (5, 2): "NTCHW", (5, 4): "NTHWC"}  # axes, where the 3 is
 
@@ -65,7 +66,7 @@ class Extractor(base.Extractor):
         return pool(np.concatenate(parts), self.name)
 
 
-def find_layout(declared: str, shape: list[Any], path: Path) -> str:
+def find_layout(declared: str, shape: Sequence[int | str | None], path: Path) -> str:
     if declared != "auto":
         if len(declared) != len(shape):
             raise SpecError(f"{path.name} takes {len(shape)} axes, layout={declared} has {len(declared)}")
@@ -78,10 +79,7 @@ def find_layout(declared: str, shape: list[Any], path: Path) -> str:
 
 @functools.lru_cache(maxsize=4)
 def open_session(path: Path, threads: int, device: str) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise MissingExtra("the extractor onnx", "features") from None
+    onnxruntime = import_extra("onnxruntime", "the extractor onnx", "features")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     options.log_severity_level = 4
@@ -95,12 +93,16 @@ def open_session(path: Path, threads: int, device: str) -> Any:
         raise InputError(f"not a network that can be run ({say(error)})", file=path, hint="export it again") from None
 
 
-def run_session(session: Any, output: str, name: str, x: Any, path: Path) -> Any:
+def run_session(session: Any, output: str, name: str, x: Array, path: Path) -> Array:
     try:
-        return session.run([output], {name: x})[0]
+        result: Array = session.run([output], {name: x})[0]
+        return result
     except Exception as error:
-        problem = f"the network refuses pictures of shape {x.shape} ({say(error)})"
-        raise InputError(problem, file=path, hint="declare what it wants: size, clip, layout") from None
+        raise InputError(
+            f"the network refuses pictures of shape {x.shape} ({say(error)})",
+            file=path,
+            hint="declare what it wants: size, clip, layout",
+        ) from None
 
 
 @functools.lru_cache(maxsize=8)

@@ -13,13 +13,17 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError
 from fabula.media import base
 from fabula.media._clip import Shape, encoder_base
 from fabula.media._torch import load_state, move, run_torch
 from fabula.media.base import Clips, Vectors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 HEADS = {1280: 16, 1408: 16, 1664: 16}  # by width; others have heads of 64
 
@@ -51,9 +55,11 @@ class Extractor(base.Extractor):
     def embed(self, clips: Clips) -> Vectors:
         network = self.network()
         if self.size != network.size:
-            problem = f"weights for pictures of {network.size} × {network.size}, size={self.size}"
-            hint = f"say openclip(size={network.size},resize={network.size})"
-            raise InputError(problem, file=self.weights, hint=hint)
+            raise InputError(
+                f"weights for pictures of {network.size} × {network.size}, size={self.size}",
+                file=self.weights,
+                hint=f"say openclip(size={network.size},resize={network.size})",
+            )
         y = run_torch(network, self.normalise(clips[:, clips.shape[1] // 2]), self.device, self.threads)
         if self.unit:
             y /= (y**2).sum(1, keepdims=True) ** 0.5
@@ -67,8 +73,11 @@ def load_network(path: Path, act: str, device: str) -> Any:
     visual = {n.removeprefix("visual."): v.float() for n, v in state.items() if n.startswith("visual.")}
     lacking = [n for n in ("conv1.weight", "class_embedding", "positional_embedding", "proj") if n not in visual]
     if lacking:
-        problem = f"no vision transformer of CLIP: visual.{lacking[0]} is not there"
-        raise InputError(problem, file=path, hint="OpenCLIP's ViT checkpoints; export others to ONNX")
+        raise InputError(
+            f"no vision transformer of CLIP: visual.{lacking[0]} is not there",
+            file=path,
+            hint="OpenCLIP's ViT checkpoints; export others to ONNX",
+        )
     try:
         network = build_network(visual, act)
     except (KeyError, RuntimeError, ValueError) as error:
@@ -77,7 +86,7 @@ def load_network(path: Path, act: str, device: str) -> Any:
     return move(network, device)
 
 
-def build_network(w: dict[str, Any], act: str) -> Any:
+def build_network(w: dict[str, Tensor], act: str) -> Any:
     """The encoder with these weights."""
     import torch
     from torch import nn
@@ -94,11 +103,12 @@ def build_network(w: dict[str, Any], act: str) -> Any:
             super().__init__()
             self.proj = nn.Parameter(w["proj"], requires_grad=False)
 
-        def forward(self, x: Any) -> Any:
+        def forward(self, x: Tensor) -> Tensor:
             x = F.conv2d(x.permute(0, 3, 1, 2), self.p("conv1.weight"), stride=patch)  # [N, D, S, S]
             x = x.flatten(2).transpose(1, 2)  # [N, S², D]
             x = torch.cat([self.p("class_embedding").expand(len(x), 1, D), x], 1) + self.p("positional_embedding")
             x = self.blocks(self.norm(x, "ln_pre"))
-            return self.norm(x[:, 0], "ln_post") @ self.proj  # [N, C]
+            y: Tensor = self.norm(x[:, 0], "ln_post") @ self.proj  # [N, C]
+            return y
 
     return Encoder()

@@ -48,8 +48,11 @@ class Extractor(base.Extractor):
             y = run_torch(load_network(path, self.device), x, self.device, self.threads)
         except RuntimeError as error:
             lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-            problem = f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})"
-            raise InputError(problem, file=path, hint="declare what it wants: size, clip, layout") from None
+            raise InputError(
+                f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})",
+                file=path,
+                hint="declare what it wants: size, clip, layout",
+            ) from None
         return pool(y, self.name)
 
 

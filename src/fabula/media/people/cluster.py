@@ -24,7 +24,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Grouping:
 
     person: Ints  # [n]; −1: nobody
     eps: float
-    counts: dict[str, Any]  # for the manifest: what was counted and calibrated
+    counts: dict[str, object]  # for the manifest: what was counted and calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class Linked(Clusterer):
         check_tracks(of, frame)
         x = unit(x)
         means = unit(sum_by(of, x, len(tracks)))
-        counts: dict[str, Any] = {"tracks": len(tracks)}
+        counts: dict[str, object] = {"tracks": len(tracks)}
         if self.eps is None:
             eps, links = calibrate(x, of, frame, means, eps)
             counts |= links
@@ -346,7 +346,7 @@ def split_by(who: Ints) -> list[Ints]:
 # ── calibration and noise ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def calibrate(x: Floats, of: Ints, frame: Ints, means: Floats, own: float) -> tuple[float, dict[str, Any]]:
+def calibrate(x: Floats, of: Ints, frame: Ints, means: Floats, own: float) -> tuple[float, dict[str, float]]:
     """eps below what must not be alike and not below what must be, as far as the video has such pairs.
 
     d⁺  between the means of the first and the last third of each track of four faces and more
@@ -356,7 +356,7 @@ def calibrate(x: Floats, of: Ints, frame: Ints, means: Floats, own: float) -> tu
     A track is one pose in one light, so that d⁺ alone would be far too strict: most of the word is d⁻'s.
     """
     alike, apart = must_links(x, of, len(means)), cannot_links(of, frame, means)
-    counts: dict[str, Any] = {"must_links": len(alike), "cannot_links": len(apart), "own_eps": own}
+    counts: dict[str, float] = {"must_links": len(alike), "cannot_links": len(apart), "own_eps": own}
     if len(alike):
         counts["must_q90"] = float(np.quantile(alike, ALIKE))
     if not len(apart):
@@ -397,9 +397,9 @@ def cannot_links(of: Ints, frame: Ints, means: Floats, most: int = 200_000) -> N
     ).astype(np.float64)
 
 
-def place_noise(person: Ints, groups: list[Ints], x: Floats, frame: Ints, rule: str) -> tuple[Ints, dict[str, Any]]:
+def place_noise(person: Ints, groups: list[Ints], x: Floats, frame: Ints, rule: str) -> tuple[Ints, dict[str, object]]:
     """Groups of faces that are nobody yet, by the rule."""
-    counts: dict[str, Any] = {"noise": sum(map(len, groups)), "noise_rule": rule}
+    counts: dict[str, object] = {"noise": sum(map(len, groups)), "noise_rule": rule}
     person = person.copy()
     if not groups or rule == "drop":
         return person, counts

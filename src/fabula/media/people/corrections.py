@@ -19,14 +19,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path, dump_json, load_json
 from fabula.documents.safe_open import name_failures
+from fabula.media.people.base import Ints
 from fabula.media.people.cast import Cast
 from fabula.media.people.cluster import impossible_merges
 from fabula.pair.box_iou import box_iou
@@ -37,8 +38,8 @@ SAME = 0.5  # IoU
 ANCHORS = 8  # faces that a person is remembered by
 LONGEST = 100  # characters of a name
 
-Anchor = dict[str, Any]
-Step = dict[str, Any]
+Anchor = JsonDict
+Step = JsonDict
 
 
 class StaleError(Exception):
@@ -88,8 +89,9 @@ def split(store: str | Path, person: int, tracks: Sequence[int]) -> Cast:
             raise SpecError("a split takes the tracks that are somebody else; name them by number (fabula people show)")
         for one in wanted:
             if one not in own:
-                problem = f"{cast.name(person)} has no track {one}"
-                raise InputError(problem, file=store, hint=f"there are: {list_some(sorted(own))}")
+                raise InputError(
+                    f"{cast.name(person)} has no track {one}", file=store, hint=f"there are: {list_some(sorted(own))}"
+                )
         if len(wanted) == len(own):
             raise InputError(f"these are all tracks of {cast.name(person)}", file=store, hint="leave at least one")
         rows = [int(np.flatnonzero(cast.faces.track == one)[0]) for one in wanted]
@@ -104,8 +106,11 @@ def name(store: str | Path, person: int, called: str) -> Cast:
         check_name(called)
         for other, text in cast.names.items():
             if text == called and other != person:
-                hint = f"merge them (fabula people merge {store} {other} {person}), or choose another name"
-                raise InputError(f"person {other} is called {called!r} already", file=store, hint=hint)
+                raise InputError(
+                    f"person {other} is called {called!r} already",
+                    file=store,
+                    hint=f"merge them (fabula people merge {store} {other} {person}), or choose another name",
+                )
         return add(store, cast, {"do": "name", "person": remember(cast, person), "name": called})
 
 
@@ -134,8 +139,13 @@ def add(store: str | Path, cast: Cast, step: Step) -> Cast:
 def check_person(cast: Cast, person: int, store: str | Path) -> None:
     people = cast.people()
     if person not in people:
-        known = f"there are {len(people)}: {list_some(people)}" if people else "there are no people: no face was found"
-        raise InputError(f"there is no person {person}", file=store, hint=known)
+        raise InputError(
+            f"there is no person {person}",
+            file=store,
+            hint=f"there are {len(people)}: {list_some(people)}"
+            if people
+            else "there are no people: no face was found",
+        )
 
 
 def check_name(called: str) -> None:
@@ -187,7 +197,7 @@ def read_steps(path: Path) -> list[Step]:
     return steps
 
 
-def is_step(step: Any) -> bool:
+def is_step(step: object) -> bool:
     if not isinstance(step, dict):
         return False
     match step.get("do"):
@@ -201,12 +211,12 @@ def is_step(step: Any) -> bool:
     return False
 
 
-def are_anchors(values: Any) -> bool:
+def are_anchors(values: object) -> bool:
     """A list of faces, not empty."""
     return isinstance(values, list) and bool(values) and all(map(is_anchor, values))
 
 
-def is_anchor(one: Any) -> bool:
+def is_anchor(one: object) -> bool:
     if not isinstance(one, dict) or not isinstance(one.get("video"), str) or not isinstance(one.get("box"), list):
         return False
     numbers = [one.get("time"), *one["box"]]
@@ -276,7 +286,7 @@ def apply_split(cast: Cast, tracks: Sequence[Anchor]) -> Cast:
     return replace(cast, person=person, names={p: text for p, text in cast.names.items() if p in left})
 
 
-def check_pictures(cast: Cast, person: Any, who: int, verb: str) -> None:
+def check_pictures(cast: Cast, person: Ints, who: int, verb: str) -> None:
     """Nobody is in a picture twice."""
     own = np.flatnonzero(person == who)
     pictures = cast.faces.pictures()[own]

@@ -23,21 +23,21 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.jobs.folder import Folder, begin
-from fabula.jobs.runner import InProcess, run_pass
-from fabula.media.base import Pictures, hash_file, stamp
+from fabula.documents.fields import JsonDict
+from fabula.jobs.folder import begin
+from fabula.jobs.runner import InProcess
+from fabula.media.base import Array, Pictures, hash_file, stamp
 from fabula.media.decode import Video, import_av
-from fabula.media.extract import Plan, describe_refusal, find_videos, name_part
+from fabula.media.extract import Plan, Refused, VideoStage, find_videos, warn_refused
 from fabula.media.manifest import list_versions
 from fabula.media.people.align import align
 from fabula.media.people.base import Detections, FaceModel, Floats, import_cv2
-from fabula.media.people.cast import COLUMNS, Cast, Faces, FilmedVideo, check_store
+from fabula.media.people.cast import COLUMNS, Cast, Faces, FilmedVideo, check_store, pack_bytes
 from fabula.media.people.cluster import Clusterer, clusterer
 from fabula.media.people.parse import face_model
 from fabula.media.people.tracks import Tracker
 from fabula.media.shots import find_shots
 
-PARTS = "people"
 STRETCH = 60.0  # seconds of a video that are finished at once
 MARGIN = 0.2  # of a face's sides, around it in its small picture
 SMALL = 96  # pixels of that
@@ -95,39 +95,26 @@ def run(
     import_cv2()
     found = find_videos(videos, warn)
     recipe = model.recipe()  # weights must be there before any work
-    for path in found.values():
-        if path.resolve() in (plan.out.resolve(), plan.folder.resolve()):
-            raise SpecError(f"{plan.out} is read and would be replaced; name another store")
+    plan.check_inputs(found.values())
     folder, _ = begin(plan.folder, {"recipe": recipe}, {}, plan.resume)
-    todo = [(id, path) for id, path in found.items() if not is_done(folder, id, path, plan.skip_bad)]
     watch = progress if isinstance(plan.runner, InProcess) else silent
-    with plan.runner.ready():
-        run_pass(Work(folder, model, plan.skip_bad, watch), "videos", todo, plan.runner, progress)
-    cast = collect(folder, model, found, plan, warn)
-    return cast.cluster(chosen, progress)
+    stage = FaceStage(folder, plan.skip_bad, model, watch)
+    read, left_out = stage.run(found, plan, progress)
+    return collect(stage, found, read, left_out, plan, warn).cluster(chosen, progress)
 
 
 # ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class Work:
-    """One video of a run; a value that travels to whoever does it."""
+class FaceStage(VideoStage):
+    """The faces and tracks of one video after the other."""
 
-    folder: Folder
     model: FaceModel
-    skip_bad: bool
     watch: Progress = silent
 
-    def __call__(self, job: tuple[str, Path]) -> None:
-        id, path = job
-        part = name_part(id, path)
-        try:
-            self.process(id, path, part)
-        except InputError as error:
-            if not self.skip_bad or error.file != path:
-                raise
-            self.folder.put({"id": id, "refused": describe_refusal(error)}, PARTS, f"{part}.json")
+    parts = "people"
+    ending = ".npz"
 
     def process(self, id: str, path: Path, part: str) -> None:
         began = time.perf_counter()
@@ -140,13 +127,11 @@ class Work:
             if not self.has(name):
                 self.detect(name, path, frames)
             names.append(name)
-            entry = self.folder.get(PARTS, f"{name}.json")
+            entry = self.folder.get(self.parts, f"{name}.json")
             passed, pictures = passed + entry["passed"], pictures + entry["pictures"]
             self.watch(f"faces in {path.name}", int(video.end), 0)
         columns, thumbs = self.track(names, shots)
-        raw = io.BytesIO()
-        np.savez(raw, **columns, **thumbs)
-        sealed = self.folder.put_large([raw.getvalue()], PARTS, f"{part}.npz")
+        sealed = self.put_arrays(part, **columns, **thumbs)
         about = {
             "id": id,
             "array": sealed,
@@ -156,27 +141,26 @@ class Work:
                       "faces": len(columns["time"]), "too_small": passed},
             "seconds": time.perf_counter() - began,
         }  # fmt: skip
-        self.folder.put(about, PARTS, f"{part}.json")
+        self.put(about, part)
         for name in names:
             for end in (".json", ".npz"):
-                self.folder.at(PARTS, f"{name}{end}").unlink(missing_ok=True)
+                self.folder.at(self.parts, f"{name}{end}").unlink(missing_ok=True)
 
     def shots(self, path: Path, part: str) -> NDArray[np.float64]:
         name = f"{part}-shots.json"
-        if not self.folder.holds(PARTS, name):
+        if not self.folder.holds(self.parts, name):
             look = self.model.look
-            self.folder.put({"shots": find_shots(path, look.shots, look.shortest).tolist()}, PARTS, name)
-        return np.array(self.folder.get(PARTS, name)["shots"], np.float64).reshape(-1, 2)
+            self.folder.put({"shots": find_shots(path, look.shots, look.shortest).tolist()}, self.parts, name)
+        return np.array(self.folder.get(self.parts, name)["shots"], np.float64).reshape(-1, 2)
 
-    def has(self, name: str) -> bool:
-        """Whether this stretch was finished before, and is as it was."""
-        if not self.folder.holds(PARTS, f"{name}.json"):
-            return False
-        return bool(self.folder.seal_of(PARTS, f"{name}.npz") == self.folder.get(PARTS, f"{name}.json")["array"])
+    def put_arrays(self, part: str, **arrays: Array) -> str:
+        raw = io.BytesIO()
+        np.savez(raw, **arrays)  # type: ignore[arg-type]
+        return self.put_array([raw.getvalue()], part)
 
     def detect(self, name: str, path: Path, frames: Iterator[tuple[int, float, Pictures]]) -> None:
         """The faces of a stretch, each with its small picture."""
-        rows: dict[str, list[Any]] = {key: [] for key in ("frame", "time", "box", "score", "embedding")}
+        rows: dict[str, list[Array]] = {key: [] for key in ("frame", "time", "box", "score", "embedding")}
         small: list[bytes] = []
         passed = pictures = 0
         for frame, t, picture in frames:
@@ -193,32 +177,26 @@ class Work:
             rows["box"].append(found.box)
             rows["score"].append(found.score)
             small += [shrink(picture, box) for box in found.box]
-        dim = self.model.embedder.dim
-        empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
-        columns: dict[str, Any] = {
-            key: np.concatenate(arrays)
-            if arrays
-            else empty.get(key, np.zeros(0, np.int64 if key == "frame" else np.float64))
-            for key, arrays in rows.items()
-        }
+        columns = join_rows(rows, self.model.embedder.dim, ("time", "score"))
         if not np.isfinite(columns["embedding"]).all():
-            problem = "the embedder gives numbers that are not finite"
-            raise InputError(problem, file=self.model.embedder.weights_file(), hint="name other weights")
-        raw = io.BytesIO()
-        ends = np.cumsum([len(one) for one in small], dtype=np.int64)
-        np.savez(raw, **columns, small=np.frombuffer(b"".join(small), np.uint8), ends=ends)
-        sealed = self.folder.put_large([raw.getvalue()], PARTS, f"{name}.npz")
-        self.folder.put({"array": sealed, "passed": passed, "pictures": pictures}, PARTS, f"{name}.json")
+            raise InputError(
+                "the embedder gives numbers that are not finite",
+                file=self.model.embedder.weights_file(),
+                hint="name other weights",
+            )
+        packed, ends = pack_bytes(small)
+        sealed = self.put_arrays(name, **columns, small=packed, ends=ends)
+        self.put({"array": sealed, "passed": passed, "pictures": pictures}, name)
 
-    def track(self, names: Sequence[str], shots: NDArray[np.float64]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def track(self, names: Sequence[str], shots: NDArray[np.float64]) -> tuple[dict[str, Array], dict[str, Array]]:
         """The stretches in their order as one table, and each track's best face."""
         tracker = Tracker(self.model.look)
-        rows: dict[str, list[Any]] = {
+        rows: dict[str, list[Array]] = {
             key: [] for key in ("frame", "time", "shot", "track", "box", "score", "embedding")
         }
         best: dict[int, tuple[float, bytes]] = {}
         for name in names:
-            with np.load(self.folder.at(PARTS, f"{name}.npz"), allow_pickle=False) as arrays:
+            with np.load(self.folder.at(self.parts, f"{name}.npz"), allow_pickle=False) as arrays:
                 part = {key: arrays[key] for key in arrays.files}
             small, ends = part["small"].tobytes(), part["ends"]
             frame = part["frame"]
@@ -237,15 +215,18 @@ class Work:
                         best[who] = worth, small[int(ends[k - 1]) if k else 0 : int(ends[k])]
             for key in ("frame", "time", "box", "score", "embedding"):
                 rows[key].append(part[key])
-        dim = self.model.embedder.dim
-        empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
-        columns = {
-            key: np.concatenate(arrays) if arrays else empty.get(key, np.zeros(0, np.int64))
-            for key, arrays in rows.items()
-        }
-        pieces = [best[t][1] for t in sorted(best)]
-        ends = np.cumsum([len(one) for one in pieces], dtype=np.int64)
-        return columns, {"thumbs": np.frombuffer(b"".join(pieces), np.uint8), "thumb_ends": ends}
+        columns = join_rows(rows, self.model.embedder.dim)
+        thumbs, ends = pack_bytes([best[t][1] for t in sorted(best)])
+        return columns, {"thumbs": thumbs, "thumb_ends": ends}
+
+
+def join_rows(rows: Mapping[str, list[Array]], dim: int, floats: Sequence[str] = ()) -> dict[str, Array]:
+    """The columns of all pictures; of none, empty ones."""
+    empty: dict[str, Array] = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
+    empty |= {key: np.zeros(0) for key in floats}
+    return {
+        key: np.concatenate(arrays) if arrays else empty.get(key, np.zeros(0, np.int64)) for key, arrays in rows.items()
+    }
 
 
 def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pictures]]]]:
@@ -298,34 +279,23 @@ def shrink(picture: Pictures, box: Floats) -> bytes:
 # ── all of them ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_done(folder: Folder, id: str, path: Path, skip_bad: bool) -> bool:
-    """Whether an earlier run has finished this video, and what it left is as it was."""
-    part = name_part(id, path)
-    if not folder.holds(PARTS, f"{part}.json"):
-        return False
-    entry = folder.get(PARTS, f"{part}.json")
-    if "refused" in entry:
-        return skip_bad
-    return bool(folder.seal_of(PARTS, f"{part}.npz") == entry["array"])
-
-
 def collect(
-    folder: Folder, model: FaceModel, found: Mapping[str, Path], plan: Plan, warn: Callable[[str], None]
+    stage: FaceStage,
+    found: Mapping[str, Path],
+    read: Mapping[str, JsonDict],
+    left_out: Refused,
+    plan: Plan,
+    warn: Callable[[str], None],
 ) -> Cast:
     """The videos' tables as one; nobody is anybody yet."""
-    entries = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
-    left_out = {id: one["refused"] for id, one in entries.items() if "refused" in one}
-    read = {id: one for id, one in entries.items() if "refused" not in one}
-    if not read:
-        why = f"the first: {next(iter(left_out.values()))}"
-        raise InputError(f"not one of {len(left_out)} videos can be used; {why}", file=plan.out, hint="give others")
+    model = stage.model
     n, dim = sum(one["about"]["faces"] for one in read.values()), model.embedder.dim
     none = Faces.none(dim)
     columns = {name: np.zeros((n, *getattr(none, name).shape[1:]), getattr(none, name).dtype) for name in COLUMNS}
     thumbs: dict[int, bytes] = {}
     at = tracks = 0
     for k, id in enumerate(read):
-        with np.load(folder.at(PARTS, f"{name_part(id, found[id])}.npz"), allow_pickle=False) as part:
+        with np.load(stage.array(id, found[id]), allow_pickle=False) as part:
             rows = slice(at, at + len(part["time"]))
             for name in COLUMNS:
                 columns[name][rows] = k if name == "video" else part[name] + tracks if name == "track" else part[name]
@@ -340,8 +310,7 @@ def collect(
         )
         for id, one in read.items()
     )
-    for id, why in list(left_out.items())[:3]:
-        warn(f"{id!r} was left out: {why}")
+    warn_refused(left_out, warn)
     empty = [one.id for one in videos if not one.about["faces"]]
     if empty:
         more = ", …" if len(empty) > 3 else ""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.media.people.cast import Cast
 from fabula.report.drawing.charts import draw_timeline
@@ -52,7 +52,7 @@ def people_page(cast: Cast, title: str, store: str = "STORE") -> str:
     if not len(cast):
         parts = ['<p class="lead">No face was found in these videos.</p>']
     videos = f"{len(cast.videos):,} video{'s' * (len(cast.videos) != 1)}"
-    told = f"{len(order):,} people, {len(cast):,} faces in {len(found):,} tracks, {videos}"
+    summary = f"{len(order):,} people, {len(cast):,} faces in {len(found):,} tracks, {videos}"
     nobody = int((cast.person < 0).sum())
     notes = [f"{cast.metadata.get('spec', '')}; {cast.metadata.get('cluster', '')}", *list_licences(cast)]
     if nobody:
@@ -61,7 +61,7 @@ def people_page(cast: Cast, title: str, store: str = "STORE") -> str:
     return f"""{draw_head(title, style, f"style-src '{hash_source(style)}'; img-src data:")}<body>
 <header>
 <h1>{escape_text(title)}</h1>
-<p class="lead">{escape_text(told)}</p>
+<p class="lead">{escape_text(summary)}</p>
 {"".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)}
 </header>
 <main>
@@ -81,21 +81,21 @@ again.</p>
 
 
 def list_licences(cast: Cast) -> Iterator[str]:
-    told = cast.metadata.get("licence")
-    if isinstance(told, dict):
-        for said in dict.fromkeys(told.values()):
-            yield f"Weights of {' and '.join(name for name in told if told[name] == said)}: {said}"
-    elif told:
-        yield f"Weights: {told}"
+    licences = cast.metadata.get("licence")
+    if isinstance(licences, dict):
+        for licence in dict.fromkeys(licences.values()):
+            yield f"Weights of {' and '.join(name for name in licences if licences[name] == licence)}: {licence}"
+    elif licences:
+        yield f"Weights: {licences}"
 
 
-def list_tracks(cast: Cast) -> dict[int, dict[str, Any]]:
+def list_tracks(cast: Cast) -> dict[int, dict[str, int]]:
     """Of each track: whose it is, when it begins, how many faces."""
     tracks, first, count = np.unique(cast.faces.track, return_index=True, return_counts=True)
     return {int(t): {"row": int(row), "faces": int(n)} for t, row, n in zip(tracks, first, count, strict=True)}
 
 
-def draw_person(cast: Cast, person: int, found: dict[int, dict[str, Any]]) -> str:
+def draw_person(cast: Cast, person: int, found: dict[int, dict[str, int]]) -> str:
     own = cast.tracks_of(person).tolist()
     own.sort(key=lambda t: -found[t]["faces"])
     rows = cast.person == person
@@ -112,7 +112,7 @@ def draw_person(cast: Cast, person: int, found: dict[int, dict[str, Any]]) -> st
     )
 
 
-def draw_seldom(cast: Cast, people: list[int], found: dict[int, dict[str, Any]]) -> str:
+def draw_seldom(cast: Cast, people: list[int], found: dict[int, dict[str, int]]) -> str:
     """Those who are hardly seen, together."""
     shown = []
     for person in people[:PEOPLE]:
@@ -125,7 +125,7 @@ def draw_seldom(cast: Cast, people: list[int], found: dict[int, dict[str, Any]])
     )
 
 
-def draw_track(cast: Cast, track: int, about: dict[str, Any], before: str = "") -> str:
+def draw_track(cast: Cast, track: int, about: dict[str, int], before: str = "") -> str:
     raw = cast.thumbs.get(track, b"")
     row = about["row"]
     video, t = cast.videos[int(cast.faces.video[row])].id, float(cast.faces.time[row])
@@ -135,11 +135,11 @@ def draw_track(cast: Cast, track: int, about: dict[str, Any], before: str = "") 
     if raw.startswith(JPEG):
         src = base64.b64encode(raw).decode("ascii")
         picture = f'<img alt="{escape_text(label)}" src="data:image/jpeg;base64,{src}">'
-    told = "".join(f"<span>{escape_text(line)}</span>" for line in lines)
-    return f'<li title="{escape_text(label)}">{picture}{told}</li>'
+    lines_html = "".join(f"<span>{escape_text(line)}</span>" for line in lines)
+    return f'<li title="{escape_text(label)}">{picture}{lines_html}</li>'
 
 
-def draw_strip(cast: Cast, video: int, rows: Any) -> str:
+def draw_strip(cast: Cast, video: int, rows: NDArray[np.bool_]) -> str:
     """When somebody is seen in a video: a mark a picture, next to one another as one."""
     one = cast.videos[video]
     own = rows & (cast.faces.video == video)

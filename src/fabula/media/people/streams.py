@@ -10,14 +10,14 @@ no clip has one, no store is written. Faces that are nobody's (noise=drop) are l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fabula.core.errors import InputError, shown
+from fabula.documents.fields import JsonDict, JsonObject
 from fabula.documents.files import check_path, read_objects
 from fabula.media.people.base import Floats
 from fabula.media.people.cast import Cast
@@ -76,8 +76,12 @@ def read_clips(path: str | Path) -> list[Clip]:
         texts = [one.get(k) for k in ("id", "video")] if isinstance(one, dict) else [None]
         times = [one.get(k) for k in ("start", "end")] if isinstance(one, dict) else [None]
         if not all(isinstance(t, str) and t for t in texts) or not all(map(is_time, times)):
-            hint = 'a clip is {"id": "film-0012", "video": "film", "start": 3.0, "end": 7.5}'
-            raise InputError(f"not a clip: {shown(one)}", file=path, field=f"line {line}", hint=hint)
+            raise InputError(
+                f"not a clip: {shown(one)}",
+                file=path,
+                field=f"line {line}",
+                hint='a clip is {"id": "film-0012", "video": "film", "start": 3.0, "end": 7.5}',
+            )
         clips.append(Clip(str(texts[0]), str(texts[1]), float(times[0] or 0), float(times[1] or 0)))
     if not clips:
         raise InputError("a file without clips", file=path, hint='lines of {"id", "video", "start", "end"}')
@@ -113,8 +117,12 @@ def cut_cast(
 
 def check_clip(clip: Clip, ids: set[str]) -> None:
     if not (np.isfinite(clip.start) and np.isfinite(clip.end)) or clip.start < 0 or clip.end <= clip.start:
-        problem = f"a clip from {clip.start:g} to {clip.end:g} s has no length"
-        raise InputError(problem, video=clip.id, noun="clip", hint="give it an end behind its start")
+        raise InputError(
+            f"a clip from {clip.start:g} to {clip.end:g} s has no length",
+            video=clip.id,
+            noun="clip",
+            hint="give it an end behind its start",
+        )
     if clip.id in ids:
         raise InputError("two clips have this id", video=clip.id, noun="clip", hint="give each its own")
     ids.add(clip.id)
@@ -139,10 +147,10 @@ def write_streams(
     return cut
 
 
-def describe(cast: Cast, size: tuple[float, float] | None = SIZE) -> dict[str, Any]:
+def describe(cast: Cast, size: tuple[float, float] | None = SIZE) -> JsonDict:
     """What the stores say of themselves: equal recipes, faces found and grouped in one way."""
     recipe = {**cast.recipe, "cluster": cast.metadata.get("cluster"), "box_size": list(size) if size else None}
-    found: Mapping[str, Any] = cast.metadata
+    found: JsonObject = cast.metadata
     return {
         "recipe": recipe,
         "licence": found.get("licence"),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,8 @@ from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import ignore
 from fabula.data.ids import respell_id
-from fabula.media.stores.kinds import NONSENSE, Source, Store, summarize
+from fabula.documents.fields import JsonDict, JsonObject
+from fabula.media.stores.kinds import NONSENSE, Dtype, Source, summarize
 from fabula.media.stores.writers import check_replaceable, is_file_store, write_features
 
 __all__ = [
@@ -60,12 +60,14 @@ class Features(Mapping[str, Frames]):
                 raise InputError("the feature store has no videos", file=source, hint="check the path")
         self._ids = {id: None for id in first if all(spell(id, ids) is not None for ids in others)}
         if not self._ids:
-            problem = (
-                f"the stores have no video in common; the first ones are {', '.join(map(shown, map(first_of, stores)))}"
+            raise InputError(
+                "the stores have no video in common; the first ones are "
+                f"{', '.join(shown(store.ids[0]) for store in stores)}",
+                file=self.path,
+                hint="stores side by side hold the same videos",
             )
-            raise InputError(problem, file=self.path, hint="stores side by side hold the same videos")
         self._spellings = [dict.fromkeys(store.ids) for store in stores]
-        self.metadata: Mapping[str, Any] = join_metadata([store.metadata for store in stores])
+        self.metadata: JsonObject = join_metadata([store.metadata for store in stores])
         self._dims: tuple[int, ...] | None = None
 
     @property
@@ -81,7 +83,7 @@ class Features(Mapping[str, Frames]):
         return ",".join(source.path.name for source in self.sources)
 
     @property
-    def recipe(self) -> dict[str, Any] | None:
+    def recipe(self) -> JsonDict | None:
         """How the features were made, as far as the store says it; None where it does not."""
         return find_recipe(self.metadata)
 
@@ -102,8 +104,12 @@ class Features(Mapping[str, Frames]):
         for source, ids in zip(self.sources, self._spellings, strict=True):
             key = spell(video, ids)
             if key is None:
-                known = f"the store has {len(ids)} videos, the first is {next(iter(ids))!r}"
-                raise InputError("no features of this video", file=source, video=video, hint=known)
+                raise InputError(
+                    "no features of this video",
+                    file=source,
+                    video=video,
+                    hint=f"the store has {len(ids)} videos, the first is {next(iter(ids))!r}",
+                )
             store = source.store()
             try:
                 for name in store.streams(key):
@@ -112,11 +118,19 @@ class Features(Mapping[str, Frames]):
                     check_shape(shape, dtype, video, Path(str(source)), dim)
                     parts.append(check_features(store.read(name), video, Path(str(source)), dim))
             except NONSENSE as error:
-                problem = f"unreadable features ({summarize(error)})"
-                raise InputError(problem, file=source, video=video, hint="extract its features again") from None
+                raise InputError(
+                    f"unreadable features ({summarize(error)})",
+                    file=source,
+                    video=video,
+                    hint="extract its features again",
+                ) from None
         if self._dims is not None and len(parts) != len(self._dims):
-            fault = f"features in {len(parts)} parts, the store's first video has {len(self._dims)}"
-            raise InputError(fault, file=self.path, video=video, hint="extract its features again")
+            raise InputError(
+                f"features in {len(parts)} parts, the store's first video has {len(self._dims)}",
+                file=self.path,
+                video=video,
+                hint="extract its features again",
+            )
         return parts
 
     def count(self, video: str) -> int:
@@ -140,7 +154,7 @@ class Features(Mapping[str, Frames]):
     def __len__(self) -> int:
         return len(self._ids)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonDict:
         """What the store says of itself, and how much there is; of videos their number."""
         document = dict(self.metadata)
         durations = document.pop("durations", {})
@@ -178,16 +192,12 @@ def split_pattern(text: str) -> tuple[str, str | None]:
     return (folder or ("/" if slash else ".")), begins + "{id}" + after.removesuffix(".npy")
 
 
-def first_of(store: Store) -> str:
-    return store.ids[0]
-
-
 def spell(video: str, ids: Mapping[str, None]) -> str | None:
     """The store's own spelling of an id, with or without the prefix `v_`."""
     return next((id for id in (video, *respell_id(video)) if id in ids), None)
 
 
-def join_metadata(documents: list[dict[str, Any]]) -> dict[str, Any]:
+def join_metadata(documents: list[JsonDict]) -> JsonDict:
     """Of stores side by side: durations of all, and each one's own under `parts`."""
     if len(documents) == 1:
         return documents[0]
@@ -199,7 +209,7 @@ def join_metadata(documents: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def find_recipe(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+def find_recipe(metadata: JsonObject) -> JsonDict | None:
     """The recipe in a store's metadata; of stores side by side, each one's."""
     if isinstance(parts := metadata.get("parts"), list):
         each = [find_recipe(part) if isinstance(part, dict) else None for part in parts]
@@ -211,8 +221,8 @@ def find_recipe(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def must_match(
-    recipe: Mapping[str, Any] | None,
-    store: Features | Mapping[str, Any] | None,
+    recipe: JsonObject | None,
+    store: Features | JsonObject | None,
     *,
     allowed: bool = False,
     flag: str = "--other-features",
@@ -233,12 +243,13 @@ def must_match(
     else:
         problem = f"features made in another way than the run's: {', '.join(list_differences(recipe, here))}"
     if not allowed:
-        hint = f"make them again as the run's were made (fabula features extract), or say {flag}"
-        raise InputError(problem, file=file, hint=hint)
+        raise InputError(
+            problem, file=file, hint=f"make them again as the run's were made (fabula features extract), or say {flag}"
+        )
     warn(problem)
 
 
-def list_differences(run: Mapping[str, Any], here: Mapping[str, Any], most: int = 4) -> list[str]:
+def list_differences(run: JsonObject, here: JsonObject, most: int = 4) -> list[str]:
     """`fps is 2, was 1`: what differs, the first few."""
     names = [n for n in dict.fromkeys((*run, *here)) if run.get(n) != here.get(n)]
     lines = [f"{n} is {shown(here.get(n), 40)}, was {shown(run.get(n), 40)}" for n in names[:most]]
@@ -246,32 +257,45 @@ def list_differences(run: Mapping[str, Any], here: Mapping[str, Any], most: int 
 
 
 def check_shape(
-    shape: tuple[int, ...] | None, dtype: np.dtype[Any] | str, video: str, file: Path | None, dim: int | None
+    shape: tuple[int, ...] | None, dtype: Dtype | str, video: str, file: Path | None, dim: int | None
 ) -> None:
     """Whether numbers of this shape and type are features, and whether there is memory for them; before any is read."""
     wrong = "extract its features again"
     if shape is None or len(shape) != 2 or min(shape) < 0 or isinstance(dtype, str) or dtype.kind not in "fiu":
-        problem = f"features of shape {shown(shape)} and type {shown_type(dtype)}; expected numbers [frames, channels]"
-        raise InputError(problem, file=file, video=video, hint=wrong)
+        raise InputError(
+            f"features of shape {shown(shape)} and type {shown_type(dtype)}; expected numbers [frames, channels]",
+            file=file,
+            video=video,
+            hint=wrong,
+        )
     frames, channels = map(int, shape)
     if not frames or not channels:
-        problem = "features of length 0: no frame" if not frames else "features of 0 channels"
-        raise InputError(problem, file=file, video=video, hint=wrong)
+        raise InputError(
+            "features of length 0: no frame" if not frames else "features of 0 channels",
+            file=file,
+            video=video,
+            hint=wrong,
+        )
     if dim is not None and channels != dim:
-        problem = f"features have {channels} channels, the store's first video has {dim}"
-        raise InputError(problem, file=file, video=video, hint=wrong)
+        raise InputError(
+            f"features have {channels} channels, the store's first video has {dim}", file=file, video=video, hint=wrong
+        )
     need = frames * channels * (dtype.itemsize + 5)  # as stored, as float32, and which are finite
     if need > LITTLE and need > (free := available()):
-        problem = f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
-        raise InputError(problem, file=file, video=video, hint="leave the video out, or extract fewer frames")
+        raise InputError(
+            f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free",
+            file=file,
+            video=video,
+            hint="leave the video out, or extract fewer frames",
+        )
 
 
-def shown_type(dtype: np.dtype[Any] | str) -> str:
+def shown_type(dtype: Dtype | str) -> str:
     text = str(dtype)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def check_features(raw: Any, video: str, file: Path | None = None, dim: int | None = None) -> Frames:
+def check_features(raw: object, video: str, file: Path | None = None, dim: int | None = None) -> Frames:
     """The array as float32 [T, C], or an error that names the video and says what is wrong with its features."""
     array = np.asarray(raw)
     check_shape(array.shape, array.dtype, video, file, dim)
@@ -281,8 +305,12 @@ def check_features(raw: Any, video: str, file: Path | None = None, dim: int | No
     if bad.any():
         t, c = np.argwhere(bad)[0]
         what = "not finite" if not np.isfinite(array[t, c]) else "beyond what float32 holds"
-        problem = f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are {what})"
-        raise InputError(problem, file=file, video=video, hint="extract its features again")
+        raise InputError(
+            f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are {what})",
+            file=file,
+            video=video,
+            hint="extract its features again",
+        )
     return converted
 
 

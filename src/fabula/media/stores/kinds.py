@@ -15,11 +15,13 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.core.errors import InputError, import_extra, shown
+from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path, load_json, parse_json
 
 METADATA = "metadata.json"
@@ -33,6 +35,7 @@ NONSENSE = (
     OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
     EOFError, SyntaxError, AssertionError, NotImplementedError, tokenize.TokenError,
 )  # fmt: skip
+Dtype = np.dtype[Any]
 TENSORS = {
     "F64": "f8",
     "F32": "f4",
@@ -53,9 +56,9 @@ class Store:
     """An open store."""
 
     ids: list[str]
-    look: Callable[[str], tuple[tuple[int, ...] | None, np.dtype[Any] | str]]  # shape and type of one video's features
+    look: Callable[[str], tuple[tuple[int, ...] | None, Dtype | str]]  # shape and type of one video's features
     read: Callable[[str], Any]  # the features themselves
-    metadata: dict[str, Any]
+    metadata: JsonDict
     streams: Callable[[str], Sequence[str]] = lambda key: (key,)  # the arrays of a video, whose channels stand in a row
 
 
@@ -71,7 +74,7 @@ class Source:
         ending = "" if self.pattern is None else f"/{self.pattern}{'.npy' if self.path.is_dir() else ''}"
         return f"{self.path}{ending}"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JsonDict:
         return {"path": self.path, "pattern": self.pattern, "_open": None, "_left": []}
 
     def store(self) -> Store:
@@ -121,23 +124,26 @@ def find_strays(names: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-def check_metadata(found: Any, file: Path) -> dict[str, Any]:
+def check_metadata(found: object, file: Path) -> JsonDict:
     """What a store says of itself: an object, in which `durations` is one, of seconds."""
     if not isinstance(found, dict) or not isinstance(found.get("durations", {}), dict):
-        problem = (
-            "the metadata is no object" if not isinstance(found, dict) else "the metadata's durations are no object"
-        )
         raise InputError(
-            problem, file=file, hint='it looks like {"durations": {"video": seconds}}; write the store again'
+            "the metadata is no object" if not isinstance(found, dict) else "the metadata's durations are no object",
+            file=file,
+            hint='it looks like {"durations": {"video": seconds}}; write the store again',
         )
     for video, seconds in found.get("durations", {}).items():
         if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
-            problem = f"the metadata's duration is {shown(seconds)}"
-            raise InputError(problem, file=file, video=video, hint="a duration is a number of seconds")
+            raise InputError(
+                f"the metadata's duration is {shown(seconds)}",
+                file=file,
+                video=video,
+                hint="a duration is a number of seconds",
+            )
     return found
 
 
-def parse_metadata(text: Any, file: Path) -> dict[str, Any]:
+def parse_metadata(text: object, file: Path) -> JsonDict:
     """The metadata in a file's header."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
@@ -148,8 +154,9 @@ def parse_metadata(text: Any, file: Path) -> dict[str, Any]:
     except InputError as error:
         if error.problem.startswith("the metadata"):
             raise
-        problem = f"the metadata is not JSON ({error.problem})"
-        raise InputError(problem, file=file, hint="write the store again") from None
+        raise InputError(
+            f"the metadata is not JSON ({error.problem})", file=file, hint="write the store again"
+        ) from None
 
 
 def summarize(error: BaseException) -> str:
@@ -170,9 +177,12 @@ def open_folder(path: Path, pattern: str | None = None) -> Store:
     metadata = check_metadata(load_json(path / METADATA), path / METADATA) if (path / METADATA).exists() else {}
     family = find_family(names) if pattern is None else ()
     if pattern is None and not family and (ends := find_strays(names)):
-        problem = f"several arrays of a video: {', '.join(f'ID{end}.npy' for end in ends)}"
         meant = ",".join(f"{path}/{{id}}{end}.npy" for end in ends[:2])
-        raise InputError(problem, file=path, hint=f"say which are meant, as '{meant}'")
+        raise InputError(
+            f"several arrays of a video: {', '.join(f'ID{end}.npy' for end in ends)}",
+            file=path,
+            hint=f"say which are meant, as '{meant}'",
+        )
     patterns = [f"{{id}}{end}" for end in family] or [pattern or "{id}"]
     ids = sorted({id for shape in patterns for id in strip_pattern(names, shape)})
     return Store(
@@ -192,7 +202,7 @@ def strip_pattern(names: Collection[str], pattern: str) -> Iterator[str]:
             yield name[len(before) : len(name) - len(after)]
 
 
-def look_at_npy(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def look_at_npy(path: Path) -> tuple[tuple[int, ...], Dtype]:
     """The header of a .npy, which must speak of just the bytes that follow it. ValueError says what is wrong."""
     if not path.is_file():
         raise ValueError("it is no file")
@@ -219,10 +229,7 @@ def look_at_npy(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 def open_h5(path: Path, pattern: str | None = None) -> Store:
     """`pattern` is where a video's dataset lies, as {id}/c3d_features; without, a group is searched for it."""
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtra("reading .h5 features", "learn") from None
+    h5py = import_extra("h5py", "reading .h5 features", "learn")
     try:
         file = h5py.File(path, "r")
         ids = [str(key) for key in file]
@@ -240,7 +247,7 @@ def open_h5(path: Path, pattern: str | None = None) -> Store:
     )
 
 
-def find_streams(h5py: Any, file: Any, key: str, inner: str) -> list[str]:
+def find_streams(h5py: ModuleType, file: Any, key: str, inner: str) -> list[str]:
     """The datasets of a video: itself, the only one of its group, or a family; ValueError where it cannot be told."""
     if inner:
         return [f"{key}/{inner}"]
@@ -258,7 +265,7 @@ def find_streams(h5py: Any, file: Any, key: str, inner: str) -> list[str]:
     raise ValueError(f"its group holds {names_found}; say which: FILE.h5/{{id}}/NAME")
 
 
-def read_attribute(h5py: Any, file: Any, path: Path) -> Any:
+def read_attribute(h5py: ModuleType, file: Any, path: Path) -> Any:
     """The text that `fabula simulate` leaves in the file's head; None where there is none."""
     try:
         if "fabula" not in file.attrs:
@@ -268,11 +275,12 @@ def read_attribute(h5py: Any, file: Any, path: Path) -> Any:
             raise ValueError("its attribute `fabula` is no text")
         return file.attrs["fabula"]
     except NONSENSE as error:
-        problem = f"the metadata cannot be read ({summarize(error)})"
-        raise InputError(problem, file=path, hint="write it again") from None
+        raise InputError(
+            f"the metadata cannot be read ({summarize(error)})", file=path, hint="write it again"
+        ) from None
 
 
-def find_dataset(h5py: Any, file: Any, key: str) -> Any:
+def find_dataset(h5py: ModuleType, file: Any, key: str) -> Any:
     """The dataset of this path, in this file and no other. ValueError says why it cannot be used."""
     group = find_object(h5py, file, key.split("/"))
     if not isinstance(group, h5py.Dataset):
@@ -283,7 +291,7 @@ def find_dataset(h5py: Any, file: Any, key: str) -> Any:
     return group
 
 
-def find_object(h5py: Any, file: Any, names: Sequence[str]) -> Any:
+def find_object(h5py: ModuleType, file: Any, names: Sequence[str]) -> Any:
     """What lies at the end of these names, one inside the other; links are followed within the file."""
     group, rest, followed = file, list(names), 0
     while rest:
@@ -304,7 +312,7 @@ def find_object(h5py: Any, file: Any, names: Sequence[str]) -> Any:
     return group
 
 
-def look_at_dataset(h5py: Any, file: Any, key: str) -> tuple[tuple[int, ...] | None, np.dtype[Any]]:
+def look_at_dataset(h5py: ModuleType, file: Any, key: str) -> tuple[tuple[int, ...] | None, Dtype]:
     """Shape and type; a chunk that is larger than the dataset stands for it, since chunks are unpacked whole."""
     found = find_dataset(h5py, file, key)
     if found.shape is not None and found.chunks and np.prod(found.chunks, dtype=float) > (1 << 26) + 4.0 * found.size:
@@ -316,18 +324,15 @@ def look_at_dataset(h5py: Any, file: Any, key: str) -> tuple[tuple[int, ...] | N
 
 
 def open_safetensors(path: Path) -> Store:
+    package = import_extra("safetensors", "reading .safetensors features", "learn")
     try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise MissingExtra("reading .safetensors features", "learn") from None
-    try:
-        file: Any = safe_open(path, "numpy")
+        file: Any = package.safe_open(path, "numpy")
         ids = list(file.keys())
         text = (file.metadata() or {}).get("fabula")
-    except (SafetensorError, *NONSENSE) as error:
+    except (package.SafetensorError, *NONSENSE) as error:
         raise InputError(f"not a safetensors file ({summarize(error)})", file=path, hint="write it again") from None
 
-    def look(key: str) -> tuple[tuple[int, ...], np.dtype[Any] | str]:
+    def look(key: str) -> tuple[tuple[int, ...], Dtype | str]:
         part = file.get_slice(key)
         kind = str(part.get_dtype())
         return tuple(part.get_shape()), np.dtype(TENSORS[kind]) if kind in TENSORS else kind

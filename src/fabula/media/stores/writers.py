@@ -5,18 +5,23 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fabula.core import atomic
-from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.core.errors import InputError, import_extra, shown
 from fabula.core.memory import available
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path, dump_json, name_write_failures
+from fabula.media.base import Array
 from fabula.media.stores.kinds import H5, METADATA, summarize
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+    from _typeshed import WriteableBuffer
 
 
 def is_file_store(path: Path) -> bool:
@@ -25,7 +30,7 @@ def is_file_store(path: Path) -> bool:
 
 
 def write_features(
-    path: str | Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any], overwrite: bool = False
+    path: str | Path, items: Iterable[tuple[str, Array]], metadata: JsonObject, overwrite: bool = False
 ) -> int:
     """Write a store, whole or not at all: an .h5 or .safetensors file, or a folder of .npy. Returns how many videos.
 
@@ -55,19 +60,25 @@ def check_replaceable(target: Path) -> None:
     if not target.exists():
         return
     if not target.is_dir():
-        hint = "a file of features ends in .h5 or .safetensors; choose another name for a folder"
-        raise InputError("is a file", file=target, hint=hint)
+        raise InputError(
+            "is a file",
+            file=target,
+            hint="a file of features ends in .h5 or .safetensors; choose another name for a folder",
+        )
     for file in target.iterdir():
         if file.is_dir() or not (file.suffix == ".npy" or file.name == METADATA):
-            problem = f"holds {shown(file.name)}, which is no features; nothing was replaced"
-            raise InputError(problem, file=target, hint="choose another folder, or move that away")
+            raise InputError(
+                f"holds {shown(file.name)}, which is no features; nothing was replaced",
+                file=target,
+                hint="choose another folder, or move that away",
+            )
 
 
 def refuse_id(video: str, other: str) -> InputError:
     return InputError("this id cannot be a name in such a store", video=video, hint=f"write {other} instead")
 
 
-def _write_folder(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
+def _write_folder(path: Path, items: Iterable[tuple[str, Array]], metadata: JsonObject) -> int:
     path.mkdir()
     count = 0
     for video, array in items:
@@ -83,11 +94,8 @@ def _write_folder(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadat
     return count
 
 
-def _write_h5(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtra("writing .h5 features", "learn") from None
+def _write_h5(path: Path, items: Iterable[tuple[str, Array]], metadata: JsonObject) -> int:
+    h5py = import_extra("h5py", "writing .h5 features", "learn")
     try:
         with PatientFile(path) as out, h5py.File(out, "w") as file:
             for video, array in items:
@@ -119,7 +127,7 @@ class PatientFile(io.RawIOBase):
         if self.failure is not None:
             raise self.failure
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         view = memoryview(data).cast("B")
         done = 0
         try:
@@ -136,7 +144,7 @@ class PatientFile(io.RawIOBase):
             self.failure = self.failure or error
             return size or 0
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         return self.file.readinto(buffer) or 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -151,13 +159,11 @@ class PatientFile(io.RawIOBase):
         super().close()
 
 
-def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import save_file
-    except ImportError:
-        raise MissingExtra("writing .safetensors features", "learn") from None
-    tensors: dict[str, NDArray[Any]] = {}
+def _write_safetensors(path: Path, items: Iterable[tuple[str, Array]], metadata: JsonObject) -> int:
+    package = import_extra("safetensors", "writing .safetensors features", "learn")
+    from safetensors.numpy import save_file
+
+    tensors: dict[str, Array] = {}
     written = 0
     for video, array in items:
         if video == "__metadata__":
@@ -165,9 +171,9 @@ def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], me
         tensors[video] = np.ascontiguousarray(array)
         written += array.nbytes
         if written > available():  # a second time, while it is written
-            hint = "write .h5 or a folder instead, which take a video at a time"
             raise InputError(
-                f"features of more than {written / 1e9:,.1f} GB; there is no memory to write them", hint=hint
+                f"features of more than {written / 1e9:,.1f} GB; there is no memory to write them",
+                hint="write .h5 or a folder instead, which take a video at a time",
             )
     path.touch()
     mode = path.stat().st_mode & 0o777  # the user's; safetensors makes files that nobody else can read
@@ -176,6 +182,6 @@ def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], me
         path.chmod(mode)
     except UnicodeEncodeError as error:
         raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="fix the annotations") from None
-    except SafetensorError as error:
+    except package.SafetensorError as error:
         raise OSError(summarize(error)) from None
     return len(tensors)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.core.registry import Room
+from fabula.media.extractors import build_adapter
 from fabula.media.people.base import Detector
-from fabula.media.people.parse import build
 
 room = Room(__name__, "Detector", "face detector")
 
 
 def detector(text: str, **params: Any) -> Detector:
-    built: Detector = build(room, text, params)
+    built: Detector = build_adapter(room.get, text, params)
     return built

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.media.base import Pictures
+from fabula.media.base import Array, Pictures
 from fabula.media.extractors.onnx import open_session
 from fabula.media.people import base
 from fabula.media.people.base import Detections
@@ -41,14 +41,16 @@ class Detector(base.Detector):
         return Detections(found.box / scale, found.score, found.points / scale)
 
 
-def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Detections:
+def decode(outputs: list[Array], shape: tuple[int, ...], least: float, path: Path) -> Detections:
     """Outputs of the network as faces in pixels of what it saw."""
     parts = {y.shape[-1]: y.reshape(-1, y.shape[-1]).astype(np.float32) for y in outputs if y.ndim}
     anchors = list_anchors(shape[0], shape[1])  # [N, 3] c, a
     if set(parts) != {2, 4, 10} or {len(y) for y in parts.values()} != {len(anchors)}:
-        problem = f"not the outputs of RetinaFace: {', '.join(str(list(y.shape)) for y in outputs[:9])}"
-        hint = f"expected scores [1, N, 2], boxes [1, N, 4] and points [1, N, 10], N = {len(anchors):,} here"
-        raise InputError(problem, file=path, hint=hint)
+        raise InputError(
+            f"not the outputs of RetinaFace: {', '.join(str(list(y.shape)) for y in outputs[:9])}",
+            file=path,
+            hint=f"expected scores [1, N, 2], boxes [1, N, 4] and points [1, N, 10], N = {len(anchors):,} here",
+        )
     score = parts[2][:, 1]
     if not np.allclose(parts[2].sum(1), 1, atol=1e-3):  # exported without its last layer
         score = 1 / (1 + np.exp(parts[2][:, 0] - parts[2][:, 1]))

@@ -8,6 +8,7 @@ RetinaFace (det_10g, det_500m) are of this layout. Without a file, the weights i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.media.base import Pictures
+from fabula.media.base import Array, Pictures
 from fabula.media.extractors.onnx import open_session, say
 from fabula.media.people import base
 from fabula.media.people.base import INSIGHTFACE, Detections, find_in_wheel, import_cv2
@@ -49,7 +50,7 @@ class Detector(base.Detector):
         return Detections(faces.box / scale, faces.score, faces.points / scale)
 
 
-def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.float32], float]:
+def fit(picture: Pictures, size: int, shape: Sequence[int | str | None]) -> tuple[NDArray[np.float32], float]:
     """The picture, its longer side brought to `size` (or into the network's own), black around: [H, W, 3] and scale."""
     cv2 = import_cv2()
     H, W = picture.shape[:2]
@@ -65,17 +66,20 @@ def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.floa
     return full, scale
 
 
-def ask(session: Any, x: NDArray[np.float32], path: Path) -> list[NDArray[Any]]:
+def ask(session: Any, x: NDArray[np.float32], path: Path) -> list[Array]:
     """All outputs of a network for [1, 3, H, W]."""
     try:
-        outputs: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: x})
+        outputs: list[Array] = session.run(None, {session.get_inputs()[0].name: x})
     except Exception as error:  # its own classes, one for each code
-        problem = f"the network refuses a picture of shape {x.shape} ({say(error)})"
-        raise InputError(problem, file=path, hint="a face detector takes [1, 3, H, W]") from None
+        raise InputError(
+            f"the network refuses a picture of shape {x.shape} ({say(error)})",
+            file=path,
+            hint="a face detector takes [1, 3, H, W]",
+        ) from None
     return outputs
 
 
-def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Detections:
+def decode(outputs: list[Array], shape: tuple[int, ...], least: float, path: Path) -> Detections:
     """Outputs of the network as faces in pixels of what it saw."""
     parts: dict[int, list[NDArray[np.float32]]] = {1: [], 4: [], 10: []}
     for y in outputs:
@@ -103,7 +107,7 @@ def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, pa
     return Detections(*(np.concatenate(arrays).astype(np.float32) for arrays in (boxes, scores, points)))
 
 
-def refuse(outputs: list[NDArray[Any]], path: Path) -> InputError:
+def refuse(outputs: list[Array], path: Path) -> InputError:
     problem = f"not the outputs of SCRFD with points: {', '.join(str(list(y.shape)) for y in outputs[:9])}"
     hint = "expected scores [.., 1], boxes [.., 4] and points [.., 10] for each stride (bnkps in its name)"
     return InputError(problem, file=path, hint=hint)

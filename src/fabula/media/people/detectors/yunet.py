@@ -59,5 +59,8 @@ def open_net(path: Path, score: float, overlap: float) -> Any:
         with quiet_opencv() as cv2:
             return cv2.FaceDetectorYN.create(str(path), "", (320, 320), score, overlap, MOST)
     except import_cv2().error as error:
-        problem = f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})"
-        raise InputError(problem, file=path, hint="name OpenCV's face_detection_yunet_*.onnx") from None
+        raise InputError(
+            f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})",
+            file=path,
+            hint="name OpenCV's face_detection_yunet_*.onnx",
+        ) from None

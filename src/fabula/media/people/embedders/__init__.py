@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.core.registry import Room
+from fabula.media.extractors import build_adapter
 from fabula.media.people.base import Embedder
-from fabula.media.people.parse import build
 
 room = Room(__name__, "Embedder", "face embedder")
 
 
 def embedder(text: str, **params: Any) -> Embedder:
-    built: Embedder = build(room, text, params)
+    built: Embedder = build_adapter(room.get, text, params)
     return built

@@ -49,6 +49,9 @@ class Embedder(base.Embedder):
         ]
         y = np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
         if y.shape != (len(faces), self.dim):
-            problem = f"the network gives {list(y.shape)} for {len(faces)} faces; expected {self.dim} numbers a face"
-            raise InputError(problem, file=path, hint="name a network of ArcFace's kind: [k, 3, 112, 112] → [k, 512]")
+            raise InputError(
+                f"the network gives {list(y.shape)} for {len(faces)} faces; expected {self.dim} numbers a face",
+                file=path,
+                hint="name a network of ArcFace's kind: [k, 3, 112, 112] → [k, 512]",
+            )
         return unit(y)

@@ -36,12 +36,18 @@ class Embedder(base.Embedder):
         try:
             vectors = [net.feature(cv2.cvtColor(face, cv2.COLOR_RGB2BGR)).reshape(-1).copy() for face in faces]
         except cv2.error as error:
-            problem = f"not a SFace that can be run ({' '.join(str(error).split())[:120]})"
-            raise InputError(problem, file=path, hint="name OpenCV's face_recognition_sface_*.onnx") from None
+            raise InputError(
+                f"not a SFace that can be run ({' '.join(str(error).split())[:120]})",
+                file=path,
+                hint="name OpenCV's face_recognition_sface_*.onnx",
+            ) from None
         y = np.stack(vectors) if vectors else np.zeros((0, self.dim), np.float32)
         if y.shape[1] != self.dim:
-            problem = f"the network gives {y.shape[1]} numbers a face; SFace gives {self.dim}"
-            raise InputError(problem, file=path, hint="name OpenCV's face_recognition_sface_*.onnx")
+            raise InputError(
+                f"the network gives {y.shape[1]} numbers a face; SFace gives {self.dim}",
+                file=path,
+                hint="name OpenCV's face_recognition_sface_*.onnx",
+            )
         return unit(y)
 
 
@@ -51,5 +57,8 @@ def open_net(path: Path) -> Any:
         with quiet_opencv() as cv2:
             return cv2.FaceRecognizerSF.create(str(path), "")
     except import_cv2().error as error:
-        problem = f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})"
-        raise InputError(problem, file=path, hint="name OpenCV's face_recognition_sface_*.onnx") from None
+        raise InputError(
+            f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})",
+            file=path,
+            hint="name OpenCV's face_recognition_sface_*.onnx",
+        ) from None
