@@ -7,7 +7,7 @@ from fabula.text.spice.heads import Phrases
 from fabula.text.spice.labels import LABELS, find_labels
 from fabula.text.spice.patterns import Reader, find_nodes, settle
 from fabula.text.spice.relations import FAR, NAMED, read_rules
-from fabula.text.spice.reshape import Tree
+from fabula.text.spice.tree import Tree
 
 TREE = "(S (PP (IN In) (NP (NN may))) (, ,) (NP (PRP he)) (VP (VBZ is) (VP (VBG riding) (NP (DT a) (NN horse)))))"
 NODE = {"PP": 1, ",": 5, "NP": 6, "VP": 8}  # children of S by label; the VP's verb is 9, the inner VP 10
@@ -75,7 +75,7 @@ def test_every_text_of_the_rules_is_read_to_its_end():
         assert reader.at == len(reader.tokens) - 1, text
     for _, _, _, path in read_rules(FAR):
         reader = Reader(path, NAMED)
-        reader.asked(0), reader.steps(0)
+        reader.conditions(0), reader.steps(0)
         assert reader.at == len(reader.tokens) - 1, path
 
 

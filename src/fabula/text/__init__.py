@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room
@@ -108,7 +108,7 @@ def forget() -> None:
         empty()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in ("Scorer", "OneByOne"):
         from fabula.text import _scorer
 

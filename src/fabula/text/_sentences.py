@@ -9,23 +9,26 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from threading import Lock
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from fabula.text import memories
 from fabula.text.placed import Numbers, Pairs, lay_flat
 
+if TYPE_CHECKING:
+    from fabula._kernels._native import Sentences
+
 LIMIT = 1 << 17  # sentences; about a kilobyte each
 
 T = TypeVar("T")
-Besides = Callable[[Any], Iterable[str]]  # rows, or None → sentences
+Besides = Callable[[object], Iterable[str]]  # rows, or None → sentences
 
 
 class NumberedItems(NamedTuple):
     """Items as the kernels take them: candidate k has the references from starts[k] to starts[k + 1]."""
 
-    rows: Any  # _native.Sentences
+    rows: Sentences
     candidates: Numbers  # [K]
     references: Numbers  # [R]
     starts: Numbers  # [K + 1]
@@ -35,13 +38,13 @@ class Memory:
     """The sentences that one process has passed to its kernels."""
 
     def __init__(self, keep: Sequence[str] = ()) -> None:
-        self.rows: Any = None
+        self.rows: Sentences | None = None
         self.numbers: dict[str, int] = {}
         self.keep = keep  # sentences that it always has, first of all
         self.lock = Lock()
 
-    def add(self, kernels: ModuleType, texts: Sequence[str], besides: Besides = lambda rows: ()) -> None:
-        """Add these sentences, and those that the rows must have besides."""
+    def add(self, kernels: ModuleType, texts: Sequence[str], besides: Besides = lambda rows: ()) -> Sentences:
+        """The rows with these sentences, and with those that they must have besides."""
         new = [text for text in dict.fromkeys(chain(besides(self.rows), texts)) if text not in self.numbers]
         if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
             self.rows, self.numbers = kernels.Sentences(), {}
@@ -49,6 +52,7 @@ class Memory:
         first = len(self.rows)
         self.rows.add(new)
         self.numbers.update(zip(new, range(first, first + len(new)), strict=True))
+        return self.rows
 
     def forget(self) -> None:
         with self.lock:
@@ -71,11 +75,11 @@ def count(
     flat, starts = lay_flat(references)
     own = shared if memory is None else memory
     with own.lock:
-        own.add(kernels, [*candidates, *flat], besides)
+        rows = own.add(kernels, [*candidates, *flat], besides)
         number = own.numbers.__getitem__
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))
-        return work(NumberedItems(own.rows, c, r, starts))
+        return work(NumberedItems(rows, c, r, starts))
 
 
 def count_pairs(
@@ -88,6 +92,6 @@ def count_pairs(
     """The same for items that name sentences by their place."""
     own = shared if memory is None else memory
     with own.lock:
-        own.add(kernels, pairs.texts, besides)
+        rows = own.add(kernels, pairs.texts, besides)
         numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
-        return work(NumberedItems(own.rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))
+        return work(NumberedItems(rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))

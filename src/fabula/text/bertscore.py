@@ -14,13 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.text._scorer import OneByOne
+
+if TYPE_CHECKING:
+    from fabula.text.neural.encoder import Encoder
 
 LAYERS = {("roberta", 24): 17, ("roberta", 12): 10, ("bert", 24): 18, ("bert", 12): 9}  # bert_score 0.3.13
 KEPT = 4096  # sentences whose vectors are kept
@@ -60,7 +63,7 @@ class BertScore(OneByOne):
         return read_baseline(self.folder, self.layer, self.take) if self.rescaled else 0.0
 
     @property
-    def encoder(self) -> Any:
+    def encoder(self) -> Encoder:
         from fabula.text.neural.model import open_model
 
         return open_model(self.folder)

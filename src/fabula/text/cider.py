@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
 from fabula.text.placed import Pairs, lay_flat
+
+if TYPE_CHECKING:
+    from fabula._kernels._native import Sentences
 
 __all__ = ["NAME", "Documents", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
@@ -70,14 +73,13 @@ class Documents:
         return self.fixed_idf or Idf.from_references(self.references)
 
     def score(self, items: _sentences.NumberedItems) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = items.rows.cider_given(*items[1:], self.on(items.rows), _kernels.threads())
-        return found
+        return items.rows.cider_given(*items[1:], self.on(items.rows), _kernels.threads())
 
-    def besides(self, rows: Any) -> Sequence[str]:
+    def besides(self, rows: object) -> Sequence[str]:
         """The sentences that these rows still need."""
         return () if rows is not None and rows is self.rows else self.flat
 
-    def on(self, rows: Any) -> NDArray[np.float64]:
+    def on(self, rows: Sentences) -> NDArray[np.float64]:
         """The weight of every n-gram that these rows know; one that came after the count occurs in no item."""
         if rows is not self.rows:
             self.rows, self.weights = rows, np.zeros(0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fabula.data.stories import Checklist
 from fabula.llm.answer import Answer
@@ -32,7 +32,7 @@ class ChecklistJudge:
     read: Callable[[str, Checklist], Counts | None]
     tries: int = 2
     source: str = "ours"
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0})
+    parameters: Mapping[str, float | str] = field(default_factory=lambda: {"temperature": 0})
     published: str = ""  # hash of the prompt as published, where it is somebody else's
 
     def call(self, model: str, question: Question, attempt: int = 0) -> Call:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.data.stories import Checklist
 from fabula.text.checklists.base import ChecklistJudge, Counts
@@ -57,7 +56,7 @@ def read(text: str, checklist: Checklist) -> Counts | None:
     return counts
 
 
-def as_number(value: Any) -> int | None:
+def as_number(value: object) -> int | None:
     """A number, or a number as text."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from fabula.text.meteor.index import Index, open_index
 from fabula.text.placed import Pairs
 
 if TYPE_CHECKING:
+    from fabula._kernels import _native
     from fabula.text._scorer import Block, Wanted
     from fabula.text.meteor.align import Match, Sentence
 
@@ -60,7 +61,7 @@ class Table(NamedTuple):
 
     stats: NDArray[np.float64]  # [K, 23]
     scores: NDArray[np.float64]  # [K]
-    crowded: NDArray[np.int64]  # [K]
+    crowded: NDArray[np.float64] | NDArray[np.int64]  # [K]; of the kernel, of its twin
 
 
 class Alignment(NamedTuple):
@@ -348,15 +349,15 @@ def _read_sentence(text: str, index: Index) -> Sentence:
     return Sentence(normalise(text, *index.prefix_words), index)
 
 
-_engines: deque[Any] = deque(maxlen=4)
+_engines: deque[_native.Meteor] = deque(maxlen=4)
 
 
 @lru_cache(4)
-def _compiled(index: Index) -> Any:
+def _compiled(index: Index) -> _native.Meteor:
     module = native()
     assert module is not None
 
-    def normalise_slowly(text: str) -> Any:
+    def normalise_slowly(text: str) -> str:
         from fabula.text.meteor.norm import normalise
 
         return normalise(text, *index.prefix_words)
@@ -392,7 +393,7 @@ def _find_index() -> Index:
     return _indices[where]
 
 
-def _engine(index: Index) -> Any:
+def _engine(index: Index) -> _native.Meteor | None:
     """The compiled kernel over this index, or None where the twin serves."""
     return _compiled(index) if native() else None
 

@@ -14,12 +14,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
 FAMILIES = ("bert", "roberta")
@@ -183,7 +186,7 @@ def read_weights(folder: Path, shape: Shape) -> dict[str, Floats]:
     }
 
 
-def read_tokenizer(folder: Path, shape: Shape) -> Any:
+def read_tokenizer(folder: Path, shape: Shape) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError:

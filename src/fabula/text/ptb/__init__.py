@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from fabula.core.cachefile import cache_folder, find_distrust, make_folder
 from fabula.core.errors import InputError, shown
 
 if TYPE_CHECKING:
+    from fabula._kernels import _native
     from fabula.text.ptb.scanner import Automaton
 
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
@@ -72,14 +73,17 @@ def python_engine() -> Engine:
 
 
 @cache
-def native_engine(kernels: ModuleType) -> Any:
+def native_engine(kernels: ModuleType) -> _native.Scanner:
     """The compiled scanner; its tables, which depend on the rules alone, are kept in the cache folder."""
+    scanner: _native.Scanner
     place = locate_tables()
     sections = cachefile.load(*place) if place else None
     if sections is not None:
         with contextlib.suppress(KeyError, TypeError, ValueError):  # not what it says it is: made again
             packed, blanks = unpack_rules(sections["rules"].tobytes())
-            return kernels.Scanner(sections["classes"].tobytes(), sections["next"], sections["accepts"], packed, blanks)
+            tables = sections["classes"].tobytes(), sections["next"], sections["accepts"]
+            scanner = kernels.Scanner(*tables, packed, blanks)
+            return scanner
     a = automaton()
     packed, blanks = pack_rules(a)
     scanner = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, packed, blanks)
@@ -88,7 +92,7 @@ def native_engine(kernels: ModuleType) -> Any:
     return scanner
 
 
-Packed = tuple[list[tuple[Any, ...]], str]
+Packed = tuple[list[tuple[object, ...]], str]
 
 
 def pack_rules(a: Automaton) -> Packed:
@@ -124,7 +128,7 @@ def locate_tables() -> tuple[Path, cachefile.Seal] | None:
         return None
 
 
-def save_tables(path: Path, seal: cachefile.Seal, scanner: Any, a: Automaton) -> None:
+def save_tables(path: Path, seal: cachefile.Seal, scanner: _native.Scanner, a: Automaton) -> None:
     """Where they cannot be written, the next process makes them again: a tenth of a second, and no error."""
     following, accepts = scanner.tables()
     classes = np.frombuffer(a.classes, np.uint8)
@@ -191,11 +195,8 @@ def tokenize_lines(texts: list[str]) -> list[str]:
     if kernels is None:
         return [drop_punctuation(line) for line in raw_lines(texts)]
     lines = native_engine(kernels).kept(texts, list(DROPPED), _kernels.threads())
-    others = [i for i, line in enumerate(lines) if line is None]
-    for i, line in zip(others, raw_lines([texts[i] for i in others]), strict=True):
-        lines[i] = drop_punctuation(line)
-    found: list[str] = lines
-    return found
+    others = iter(raw_lines([text for text, line in zip(texts, lines, strict=True) if line is None]))
+    return [drop_punctuation(next(others)) if line is None else line for line in lines]
 
 
 def batch_lines(texts: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
     (S (NP (DT a) (NN man)) (VP (VBZ rides) (NP (NN horse))))  →  rides →nsubj man, man →det a, rides →dobj horse
 
 The tree is reshaped (reshape.py), every phrase gets a head (heads.py), and every other child depends on that head by
-the relation that the rules find (rules_*.py), or by `dep`. Numbers and strings in lists throughout; what depends on
+the relation that the rules find (relations.py), or by `dep`. Numbers and strings in lists throughout; what depends on
 labels alone is remembered between sentences.
 """
 
@@ -19,7 +19,8 @@ from fabula.text.spice.labels import find_labels
 from fabula.text.spice.lemma import lemma
 from fabula.text.spice.patterns import Condition, Reader, Test, Walk, find_nodes, settle
 from fabula.text.spice.relations import ARGUMENTS, CLAUSES, FAR, NAMED, PHRASES, VERBS, read_rules
-from fabula.text.spice.reshape import Tree, reshape
+from fabula.text.spice.reshape import reshape
+from fabula.text.spice.tree import Tree
 
 RULES = [
     (name, phrases, find_labels(child), condition)
@@ -34,8 +35,8 @@ SUBTYPES = {
     "advmod": ("neg",),
 }
 NEEDED = frozenset(needs for needs, *_ in SEARCHES)
-Rule = tuple[str, bool | Test]  # a relation, and what is left of its condition
-Rules = list[tuple[str, bool | Test, list[Rule]]]  # with subtypes
+Rule = tuple[str, Test | None]  # a relation, and what is left of its condition
+Rules = list[tuple[str, Test | None, list[Rule]]]  # with subtypes
 Settled = list[tuple[int, str, Rules]]  # the place of a child, its relation if that is certain, what may hold
 SETTLED: dict[tuple[object, ...], Settled] = {}  # by what `settle` looks at
 
@@ -43,7 +44,7 @@ SETTLED: dict[tuple[object, ...], Settled] = {}  # by what `settle` looks at
 def depend(
     label: Sequence[str], parent: Sequence[int], words: Sequence[str], sentence: int = 0
 ) -> tuple[list[int], list[str]]:
-    """Heads (1 … n, 0 for the root) and relations of the words; the tree as in reshape.py.
+    """Heads (1 … n, 0 for the root) and relations of the words; the tree as in tree.py.
 
     `sentence`: which one of its caption, from 0. It moves the places in the original's hash tables.
     """
@@ -92,20 +93,20 @@ def settle_rules(g: Phrases, t: int) -> Settled:
     """What may hold for the children of phrases like this one."""
     settled: Settled = []
     for c in g.kids[t]:
-        rules = [(name, settle(condition, g, c)) for name, condition in rules_for(g.label[t], g.label[c])]
-        rules = [rule for rule in rules if rule[1] is not False]
+        found = [(name, settle(condition, g, c)) for name, condition in rules_for(g.label[t], g.label[c])]
+        rules = [(name, test if callable(test) else None) for name, test in found if test is not False]
         if rules and c != g.head[t]:
             with_subtypes = [(*rule, [sub for sub in rules if sub[0] in SUBTYPES.get(rule[0], ())]) for rule in rules]
             name, test, subtypes = with_subtypes[0]
-            settled.append((g.at[c], name if test is True and not subtypes else "", with_subtypes))
+            settled.append((g.at[c], name if test is None and not subtypes else "", with_subtypes))
     return settled
 
 
 def relation(g: Phrases, c: int, rules: Rules) -> str:
     for name, test, subtypes in rules:
-        if test is True or test(g, c):
+        if test is None or test(g, c):
             for sub, narrower in subtypes:
-                if narrower is True or narrower(g, c):
+                if narrower is None or narrower(g, c):
                     return sub
             return name
     return ""

@@ -23,13 +23,14 @@ FILE = "grammar.npz"
 TAG_LIMIT = 14.0  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
 ID = re.compile(r"P\d+")
+Arrays = dict[str, NDArray[Any]]
 Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's parent
 
 
 class Parser:
     """Grammar, lexicon and names of categories, from one file."""
 
-    def __init__(self, data: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, data: Arrays) -> None:
         self.names = str(data["names"]).split("\n")
         self.label = data["label"].tolist()
         self.grammar = Grammar(
@@ -111,7 +112,7 @@ class Parser:
         return labels, parents
 
 
-def build_lexicon(data: dict[str, NDArray[Any]]) -> Lexicon:
+def build_lexicon(data: Arrays) -> Lexicon:
     """Each word's own tags, then as many of the floors as it has: tags with scores that are the same for all words."""
     own, floors = data["tags_of"].astype(np.int64), data["floors_of"].astype(np.int64)
     at = np.concatenate([[0], np.cumsum(own + floors)])
@@ -141,7 +142,7 @@ def signature(word: str, first: bool) -> str:
     return sign + word[-1].lower() if len(word) > 3 else sign
 
 
-def read_data() -> dict[str, NDArray[Any]]:
+def read_data() -> Arrays:
     """The grammar that the package carries."""
     with (resources.files("fabula.text.spice") / FILE).open("rb") as file, np.load(file) as found:
         return dict(found)

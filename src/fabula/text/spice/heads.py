@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from fabula.text.spice.labels import find_labels
-from fabula.text.spice.reshape import Tree
+from fabula.text.spice.tree import Tree
 
 # --- words ----------------------------------------------------------------------------------------------------------
 

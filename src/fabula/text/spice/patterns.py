@@ -46,10 +46,10 @@ class Condition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """To these nodes (None: it stays), and what is asked there; `local`: it ends among the phrase's children."""
+    """To these nodes, and what is asked there; `local`: it ends among the phrase's children."""
 
-    walk: Walk | None
-    asked: list[Condition]
+    walk: Walk
+    conditions: list[Condition]
     local: bool
     kids: Labels = frozenset()  # where the step goes to children alone: their labels
 
@@ -183,12 +183,9 @@ def follow(steps: list[Step]) -> Test:
     """Whether the steps lead somewhere."""
     rest: Test | None = None
     for step in reversed(steps):
-        tests = [asked.test for asked in step.asked] + ([] if rest is None else [rest])
+        tests = [one.test for one in step.conditions] + ([] if rest is None else [rest])
         rest = reduce(JOIN["&"], tests) if tests else None
-        if step.kids:
-            rest = reach_kid(step.kids, rest)
-        elif step.walk is not None:
-            rest = reach(step.walk, rest)
+        rest = reach_kid(step.kids, rest) if step.kids else reach(step.walk, rest)
     return rest or (lambda g, k: True)
 
 
@@ -219,8 +216,8 @@ def join_steps(start: list[Condition], steps: list[Step]) -> Condition:
     near: list[Step] = []
     for step in steps:
         if step.local:
-            near.append(step._replace(asked=[asked for asked in step.asked if asked.local]))
-        if not step.local or len(near[-1].asked) < len(step.asked):
+            near.append(step._replace(conditions=[one for one in step.conditions if one.local]))
+        if not step.local or len(near[-1].conditions) < len(step.conditions):
             parts = Condition(follow(near), True), Condition(follow(steps), False)
             found = Condition(parts[1].test, False, "path", parts)
             break
@@ -243,7 +240,7 @@ class Reader:
     """A text, read from left to right. `level`: 0 at the phrase, 1 at its children, more below them."""
 
     def __init__(self, text: str, named: Mapping[str, str]) -> None:
-        self.tokens = [*TOKEN.findall(text), ""]
+        self.tokens: list[str] = [*TOKEN.findall(text), ""]
         self.at = 0
         self.named = named
 
@@ -282,7 +279,7 @@ class Reader:
             return found
         start = self.accept("t", "c")
         level -= start == "t"
-        found = join_steps(self.asked(level), self.steps(level))
+        found = join_steps(self.conditions(level), self.steps(level))
         return ask_parent(found) if start == "t" else found
 
     def steps(self, level: int) -> list[Step]:
@@ -294,10 +291,10 @@ class Reader:
             level += {"/": 1, "^": -1}.get(way, 2 * way.startswith("%")) + bool(through)
             walk = WALKS[way](wanted, through or blocked)
             kids = wanted if way == "/" and not through else frozenset()
-            steps.append(Step(walk, self.asked(level), level == 1, kids))
+            steps.append(Step(walk, self.conditions(level), level == 1, kids))
         return steps
 
-    def asked(self, level: int) -> list[Condition]:
+    def conditions(self, level: int) -> list[Condition]:
         """What is asked of one node."""
         found: list[Condition] = []
         while True:
@@ -339,13 +336,13 @@ def settle(condition: Condition, g: Phrases, c: int) -> bool | Test:
 def find_nodes(text: str, named: Mapping[str, str]) -> Walk:
     """Where a path leads to from a node."""
     reader = Reader(text, named)
-    start, steps = follow([Step(None, reader.asked(0), False)]), reader.steps(0)
+    start, steps = join_steps(reader.conditions(0), []).test, reader.steps(0)
 
     def walk(g: Phrases, k: int) -> list[int]:
         nodes = [k] if start(g, k) else []
         for step in steps if nodes else ():
             nodes = [found for node in nodes for found in step.walk(g, node)]
-            nodes = [node for node in nodes if all([asked.test(g, node) for asked in step.asked])]
+            nodes = [node for node in nodes if all([one.test(g, node) for one in step.conditions])]
         return nodes
 
     return walk

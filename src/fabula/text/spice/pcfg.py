@@ -27,15 +27,18 @@ a tree has another go without the first and the last of these. All scores are 32
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula import _kernels
+
+if TYPE_CHECKING:
+    from fabula._kernels._native import Pcfg
 
 PHRASE, TAG, UNFINISHED = 0, 1, 2
 MOST_STATES, MOST_TAGS, MOST_RULES, MOST_CATEGORIES = 32_766, 4_096, 1 << 22, 128  # of a grammar
@@ -86,10 +89,11 @@ class Grammar:
         return [flat[a:b] for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
 
     @cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> Pcfg:
         rules = self.binary, self.binary_scores, self.unary, self.unary_scores
         more = self.limits, self.goal, self.follows, self.tag_limit
-        return _kernels.native().Pcfg(*rules, self.kind, self.category, *more)  # type: ignore[union-attr]
+        pcfg: Pcfg = _kernels.native().Pcfg(*rules, self.kind, self.category, *more)  # type: ignore[union-attr]
+        return pcfg
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], list[tuple[int, np.float32]]]:
@@ -244,7 +248,7 @@ def neighbours(g: Grammar) -> tuple[list[set[int]], list[set[int]]]:
     return before, behind
 
 
-def spread_sets(sets: list[set[int]], pairs: list[Any]) -> None:
+def spread_sets(sets: list[set[int]], pairs: Sequence[Sequence[int]]) -> None:
     """Each (to, from): the set of `from` joins that of `to`, until nothing changes."""
     size = -1
     while size != (size := sum(map(len, sets))):

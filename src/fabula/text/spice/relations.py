@@ -21,7 +21,7 @@ NAMED: Mapping[str, str] = {
     "ends_in_etc": "/FW:etc.last | /(ADVP NP).last/FW:etc.first",
     "that": "/(IN DT):that.first & /S/{S}VP",  # that he sleeps
     "bare": "!/(IN WHADVP).first & !/(ADVP RB).first>(IN WHADVP) & /S/VP",  # he sleeps
-    "asked": "/(WHADVP WHNP)[!<<(_ but RB* ADVP*)]/WRB[!:how] & !/S@to",  # when he sleeps
+    "question": "/(WHADVP WHNP)[!<<(_ but RB* ADVP*)]/WRB[!:how] & !/S@to",  # when he sleeps
     "adverbial": "/MWE | /IN[!:that] | /SINV.only/(verb MD).first"  # because he sleeps, now that he sleeps
     """ | /IN"that" & /(RB IN)"so now" | /ADVP.first[>IN"that" & /RB"now"]""",
     "marked": '/(IN MWE).first[!:that & !>NN"order"]',
@@ -74,7 +74,7 @@ CLAUSES = """
 ccomp : VP : S : !c<<NP & c/VP[!/(TO VBG VBN).first] | c/VP & c/np & t/verb:have    # watches the team lose
 ccomp : VP : SBAR : c@that | c/cc & c/SBAR@that | (!c<<NP | t/verb:tell) & c@bare    # says that he sleeps
  | !c<<NP & c/S/VP & c/WHADVP.first/WRB:how
- | t/verb:ask & !c<<(SBAR S colon) & (!c<<NP | t/verb:tell) & (c@asked | c/SBAR.core@asked)
+ | t/verb:ask & !c<<(SBAR S colon) & (!c<<NP | t/verb:tell) & (c@question | c/SBAR.core@question)
 ccomp : VP : SBARQ :
 ccomp : S SINV : S SBARQ : c>(comma stop quote) & !c<(cc colon) & !c<comma<cc & !c<<S[!>>cc]    # "…", he says
  & !c/VP[/(TO VBG VBN) | /VP.first@participle]
@@ -96,9 +96,9 @@ mark : SBAR : IN DT MWE : c>>(S FRAG)    # while he sleeps
  | c"that whether" & (t<<verb | t<(NP NN NNS) | t^(ADJP PP) | t^(np UCP SBAR)[/cc]<<verb)
 mark : PP PP-TMP : mark : c>(S SBAR)    # by jumping
 advcl : VP : SBAR : c@adverbial | c/SBAR@adverbial    # sings while she dances
- | !c<<colon & (!t/verb:ask | c<<(SBAR S) | !t/verb:tell & c<<NP) & (c@asked | c/SBAR.core@asked)
+ | !c<<colon & (!t/verb:ask | c<<(SBAR S) | !t/verb:tell & c<<NP) & (c@question | c/SBAR.core@question)
 advcl : S SQ SINV : SBAR : c@marked & !c>VP & (!c<<(_ but lead) | c>comma & c>>np)
- | !t=SINV & (c@asked & !c<<colon | c/SBAR.core[@asked & !<<colon] | t=S & c>>np & c>>VP)    # when he sleeps, she …
+ | !t=SINV & (c@question & !c<<colon | c/SBAR.core[@question & !<<colon] | t=S & c>>np & c>>VP)    # when he …
 advcl : SBARQ : SBAR : c@marked & c>comma & c>>(SQ S SBARQ)
 advcl : S SINV : S : t=S & c@to & c>comma>>np    # smiling, he sleeps
  | (c/VP@participle | c/VP/VP.first@participle) & (c<comma<np | c<comma<PP & t/np | c>comma>np)

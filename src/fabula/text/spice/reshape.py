@@ -1,20 +1,20 @@
-"""A phrase-structure tree that can be reshaped, and the reshaping that comes before dependencies are read off it.
+"""Reshaping of a phrase-structure tree before dependencies are read off it.
 
 Conventions of Stanford's converter (Schuster and Manning, LREC 2016): words that act as one ("such as", "because of")
 come under a node MWE, flat coordinations get a node for each part, an adverb after "and" goes into the phrase
 that it modifies, and so on. Most captions need none of this; each step looks first whether its words or labels are
 there at all.
-
-A tree is three lists: the labels of its nodes in pre-order, the number of each node's parent (0 for the root,
-which is node 0), and the words. A node without children is a tag; the tags take the words in order.
 """
 
 # ruff: noqa: SIM102, SIM905  (word lists read better as text, conditions one by one)
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
+
+from fabula.text.spice.labels import find_labels
+from fabula.text.spice.tree import Tree
 
 MONTHS = (
     "January February March April May June July August September October November December "
@@ -25,11 +25,6 @@ BEFORE = frozenset(["after", "before", "until", "since", "during"])
 BE = frozenset("be being been am are r is ai was were 'm m 're 's s `s art ar wase".split())
 ADVERBS = frozenset(["RB", "ADVP"])
 VERBS = frozenset("VB VBD VBG VBN VBP VBZ".split())
-
-
-@cache
-def labels(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 # first word → second word → (labels of the phrase, of the first, of the second), in that phrase next to each other
@@ -49,85 +44,12 @@ for _line in """
         TOGETHER.setdefault(_a, {})[_b] = (_of, _x, _y)
 
 
-class Tree:
-    """Nodes are numbers; a tag has a word and no children."""
-
-    __slots__ = ("kids", "known", "label", "low", "parent", "tags", "word")
-
-    def __init__(self, label: Sequence[str], parent: Sequence[int], words: Sequence[str]) -> None:
-        n = len(label)
-        self.label = list(label)
-        self.parent = list(parent)
-        self.kids: list[list[int]] = [[] for _ in range(n)]
-        kids = self.kids
-        for k in range(1, n):
-            kids[parent[k]].append(k)
-        self.word = [""] * n
-        self.low = [""] * n
-        self.known: list[int] | None = [k for k in range(n) if kids[k]]
-        self.tags = [k for k in range(n) if not kids[k]]
-        for k, word in zip(self.tags, words, strict=True):
-            self.word[k] = word
-            self.low[k] = word.lower()
-
-    def node(self, label: str, kids: list[int], parent: int) -> int:
-        self.known = None
-        new = len(self.label)
-        self.label.append(label)
-        self.kids.append(kids)
-        self.parent.append(parent)
-        self.word.append("")
-        self.low.append("")
-        for k in kids:
-            self.parent[k] = new
-        return new
-
-    def wrap(self, parent: int, first: int, last: int, label: str) -> int:
-        """A new node over the children at first … last."""
-        kids = self.kids[parent]
-        new = self.node(label, kids[first : last + 1], parent)
-        kids[first : last + 1] = [new]
-        return new
-
-    def splice(self, node: int) -> None:
-        """The node's children take its place."""
-        self.known = None
-        parent = self.parent[node]
-        at = self.kids[parent].index(node)
-        self.kids[parent][at : at + 1] = self.kids[node]
-        for k in self.kids[node]:
-            self.parent[k] = parent
-
-    def take(self, node: int) -> None:
-        self.known = None
-        self.kids[self.parent[node]].remove(node)
-
-    def put(self, node: int, parent: int, at: int) -> None:
-        self.known = None
-        self.kids[parent].insert(at, node)
-        self.parent[node] = parent
-
-    def phrases(self) -> list[int]:
-        """Nodes with children, parents first, left to right."""
-        if self.known is None:
-            kids = self.kids
-            out, stack = [], [0]
-            while stack:
-                node = stack.pop()
-                out.append(node)
-                for k in reversed(kids[node]):
-                    if kids[k]:
-                        stack.append(k)
-            self.known = out
-        return self.known
-
-
 def reshape(t: Tree) -> None:
     have = set(t.label)
     join_words(t)
     coordinated = "CC" in have or "CONJP" in have
     if "CC" in have:
-        join_prepositions(t)
+        repeat(t, join_prepositions)
     if "UCP" in have:
         name_mixed(t)
     if "CC" in have:
@@ -227,22 +149,35 @@ def as_well(t: Tree, node: int) -> bool:
     return True
 
 
-THREE = (
-    (("not", "to", "mention"), "CONJP", (labels("IN RB"), labels("TO"), labels("VB RB"))),
-    (("whether", "or", "not"), "SBAR", (labels("IN RB"), labels("CC"), labels("RB"))),
-    (("as", "opposed", "to"), "CONJP", (labels("IN"), labels("VBN"), labels("TO IN"))),
-)
+@cache
+def read_run(text: str) -> list[tuple[str, frozenset[str]]]:
+    """ "at/IN,RB least/JJS,RBS": words, `_` for any, and the labels that they may have."""
+    pairs = [part.split("/") for part in text.split()]
+    return [(word.replace("_", ""), find_labels(tags.replace(",", " "))) for word, tags in pairs]
+
+
+def find_run(t: Tree, node: int, text: str) -> int:
+    """Where such children first stand next to each other, or −1."""
+    kids, wanted = t.kids[node], read_run(text)
+    for at in range(len(kids) - len(wanted) + 1):
+        if all(
+            t.label[k] in tags and word in ("", t.low[k]) for k, (word, tags) in zip(kids[at:], wanted, strict=False)
+        ):
+            return at
+    return -1
+
+
+THREE = {
+    "CONJP": ("not/IN,RB to/TO mention/VB,RB", "as/IN opposed/VBN to/TO,IN"),
+    "SBAR": ("whether/IN,RB or/CC not/RB",),
+}
 
 
 def three_words(t: Tree, node: int) -> bool:
-    kids = t.kids[node]
-    for words, of, tags in THREE:
-        if t.label[node] == of:
-            for at in range(len(kids) - 2):
-                three = kids[at : at + 3]
-                if all(t.low[k] == w and t.label[k] in x for k, w, x in zip(three, words, tags, strict=True)):
-                    t.wrap(node, at, at + 2, "MWE")
-                    return True
+    for run in THREE.get(t.label[node], ()):
+        if (at := find_run(t, node, run)) >= 0:
+            t.wrap(node, at, at + 2, "MWE")
+            return True
     return False
 
 
@@ -250,53 +185,40 @@ def at_least(t: Tree, node: int) -> bool:
     above = t.parent[node]
     if t.label[node] != "ADVP" or node == 0 or t.label[above] not in ("S", "SQ", "VP", "ADVP", "PP"):
         return False
-    for at, (a, b) in enumerate(pairwise(t.kids[node])):
-        if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.low[b] == "least" and t.label[b] in ("JJS", "RBS"):
-            beside = t.kids[above]
-            place = beside.index(node) + 1
-            if place < len(beside) and t.label[beside[place]] == "RB" and t.low[beside[place]] in ("once", "twice"):
-                return False
-            t.wrap(node, at, at + 1, "MWE")
-            return True
-    return False
+    at = find_run(t, node, "at/IN,RB least/JJS,RBS")
+    beside = t.kids[above][t.kids[above].index(node) + 1 :]
+    if at < 0 or (beside and t.label[beside[0]] == "RB" and t.low[beside[0]] in ("once", "twice")):
+        return False
+    t.wrap(node, at, at + 1, "MWE")
+    return True
 
 
 def at_most(t: Tree, node: int) -> bool:
     """ "at" as a preposition, "most" as its noun."""
-    if t.label[node] not in ("ADVP", "QP"):
-        return False
-    for at, (a, b) in enumerate(pairwise(t.kids[node])):
-        if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.label[b] in ("JJS", "RBS"):
-            t.label[a] = "IN"
-            new = t.wrap(node, at, at + 1, "ADVP")
-            t.wrap(new, 1, 1, "NP")
-            return True
-    return False
+    at = find_run(t, node, "at/IN,RB _/JJS,RBS") if t.label[node] in ("ADVP", "QP") else -1
+    if at >= 0:
+        t.label[t.kids[node][at]] = "IN"
+        t.wrap(t.wrap(node, at, at + 1, "ADVP"), 1, 1, "NP")
+    return at >= 0
 
 
 def at_all(t: Tree, node: int) -> bool:
-    if t.label[node] != "ADVP":
-        return False
-    for at, (a, b) in enumerate(pairwise(t.kids[node])):
-        if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.low[b] == "all" and t.label[b] in ("RB", "DT"):
-            t.label[node], t.label[a] = "PP", "IN"
-            t.wrap(node, at + 1, at + 1, "NP")
-            return True
-    return False
+    at = find_run(t, node, "at/IN,RB all/RB,DT") if t.label[node] == "ADVP" else -1
+    if at >= 0:
+        t.label[node], t.label[t.kids[node][at]] = "PP", "IN"
+        t.wrap(node, at + 1, at + 1, "NP")
+    return at >= 0
 
 
 def according_to(t: Tree, node: int) -> bool:
-    kids = t.kids[node]
-    if t.label[node] != "PP":
-        return False
-    for at, (a, b) in enumerate(pairwise(kids)):
-        if t.low[a] == "according" and t.label[a] == "VBG" and t.label[b] == "PP":
-            for to in t.kids[b]:
-                if t.word[to] == "to" and t.label[to] in ("TO", "IN"):
-                    t.take(to)
-                    t.splice(b)
-                    t.put(to, t.wrap(node, at, at, "MWE"), 1)
-                    return True
+    at = find_run(t, node, "according/VBG _/PP") if t.label[node] == "PP" else -1
+    inner = t.kids[node][at + 1] if at >= 0 else node
+    for to in t.kids[inner] if at >= 0 else ():
+        if t.word[to] == "to" and t.label[to] in ("TO", "IN"):
+            t.take(to)
+            t.splice(inner)
+            t.put(to, t.wrap(node, at, at, "MWE"), 1)
+            return True
     return False
 
 
@@ -323,13 +245,12 @@ def but_also(t: Tree, node: int) -> bool:
 # --- coordination ---------------------------------------------------------------------------------------------------
 
 
-def join_prepositions(t: Tree) -> None:
+def join_prepositions(t: Tree, node: int) -> bool:
     """ "to and from the house": one node over both."""
-    for node in t.phrases():
-        kids = t.kids[node]
-        if t.label[node] == "PP" and len(kids) > 2 and t.label[kids[1]] == "CC":
-            if t.label[kids[0]] in ("IN", "TO") and t.label[kids[2]] in ("IN", "TO"):
-                t.wrap(node, 0, 2, "PCONJP")
+    joined = t.label[node] == "PP" and find_run(t, node, "_/IN,TO _/CC _/IN,TO") == 0
+    if joined:
+        t.wrap(node, 0, 2, "PCONJP")
+    return joined
 
 
 def name_mixed(t: Tree) -> None:
@@ -458,18 +379,16 @@ def split_numbers(t: Tree) -> None:
 def split_number(t: Tree, node: int) -> bool:
     kids = t.kids[node]
     names = [t.label[k] for k in kids]
-    if t.label[node] != "QP" or any(t.kids[k] for k in kids):
+    if t.label[node] != "QP" or any(t.kids[k] for k in kids) or "CC" not in names[1:-1]:
         return False
-    for at, name in enumerate(names):
-        if name == "CC" and 0 < at < len(kids) - 1:
-            sides = [
-                "QP" if any(n.startswith("$") or n.endswith("CC") for n in side) else "NP"
-                for side in (names[:at], names[at + 1 :])
-            ]
-            t.wrap(node, at + 1, len(kids) - 1, sides[1])
-            t.wrap(node, 0, at - 1, sides[0])
-            return True
-    return False
+    at = names.index("CC", 1)
+    left, right = (
+        "QP" if any(n.startswith("$") or n.endswith("CC") for n in side) else "NP"
+        for side in (names[:at], names[at + 1 :])
+    )
+    t.wrap(node, at + 1, len(kids) - 1, right)
+    t.wrap(node, 0, at - 1, left)
+    return True
 
 
 def split_money(t: Tree, node: int) -> bool:
@@ -508,19 +427,20 @@ def copular(t: Tree, sq: int) -> bool:
         return False
     if any(t.label[k] in VERBS and not is_be(t, k) for k in kids):
         return False
-    for at, k in enumerate(kids):
-        name = t.label[k]
-        inner = t.kids[k]
-        if name.startswith("V") and inner and any(t.label[j] in VERBS for j in inner):
+    if after[0] == "NP" and is_be(t, kids[0]):
+        if any(t.label[j] == "EX" and t.word[j] == "there" for j in t.kids[kids[1]]):
             return False
-        if at == 1 and name == "NP" and is_be(t, kids[0]):
-            if any(t.label[j] == "EX" and t.word[j] == "there" for j in inner):
-                return False
-        if name == "ADJP":
-            for j in inner:
-                if t.label[j] == "PP" and len(t.kids[j]) == 1 and t.label[t.kids[j][0]] in ("IN", "TO"):
-                    return False
+    for k in kids:
+        if t.label[k].startswith("V") and any(t.label[j] in VERBS for j in t.kids[k]):
+            return False
+        if t.label[k] == "ADJP" and any(t.label[j] == "PP" and is_bare(t, j) for j in t.kids[k]):
+            return False
     return True
+
+
+def is_bare(t: Tree, pp: int) -> bool:
+    """Nothing but a preposition."""
+    return len(t.kids[pp]) == 1 and t.label[t.kids[pp][0]] in ("IN", "TO")
 
 
 def flatten_dates(t: Tree) -> None:
@@ -551,18 +471,23 @@ def remove_doubles(t: Tree) -> None:
                 t.parent[j] = node
 
 
-def clause(name: str) -> bool:
-    return name.startswith(("S", "PP", "VP")) and not name.startswith("SYM")
+CLAUSES = ("S", "PP", "VP")
+
+
+def begins(name: str, wanted: tuple[str, ...]) -> bool:
+    return name.startswith(wanted) and not name.startswith("SYM")
 
 
 def and_so(t: Tree, node: int) -> bool:
     kids = t.kids[node]
     names = [t.label[k] for k in kids]
-    if not names or not t.label[node].startswith(("S", "PP", "VP")):
+    if not t.label[node].startswith(CLAUSES):
         return False
     for at in range(1, len(kids) - 2):
         cc, adverb = kids[at : at + 2]
-        if names[at] != "CC" or t.word[cc] != "and" or not clause(names[at + 2]) or not any(map(clause, names[:at])):
+        if names[at] != "CC" or t.word[cc] != "and" or not begins(names[at + 2], CLAUSES):
+            continue
+        if not any(begins(name, CLAUSES) for name in names[:at]):
             continue
         so = any(t.label[k] in ("RB", "IN") and t.word[k] == "so" for k in t.kids[adverb])
         if (names[at + 1] == "RB" and t.word[adverb] in ("yet", "so")) or (names[at + 1] == "ADVP" and so):
@@ -578,46 +503,40 @@ def one_adverb(t: Tree, k: int) -> bool:
     return t.label[k] == "ADVP" and len(kids) == 1 and t.label[kids[0]] == "RB"
 
 
-def into(t: Tree, node: int, sister: Callable[[str], bool], goal: Callable[[str], bool]) -> bool:
+def into(t: Tree, node: int, sisters: tuple[str, ...], goals: tuple[str, ...]) -> bool:
     """The adverb after a conjunction or comma becomes the first child of the phrase after it."""
     kids = t.kids[node]
     if len(kids) < 4:
         return False
     names = [t.label[k] for k in kids]
     for at in range(1, len(kids) - 2):
-        if names[at] in (",", "CC", "CONJP") and names[at + 1] in ADVERBS and goal(names[at + 2]):
-            if one_adverb(t, kids[at + 1]) and any(map(sister, names[:at])):
-                adverb, phrase = kids[at + 1 : at + 3]
+        if names[at] in (",", "CC", "CONJP") and names[at + 1] in ADVERBS and begins(names[at + 2], goals):
+            adverb, phrase = kids[at + 1 : at + 3]
+            if one_adverb(t, adverb) and any(name.startswith(sisters) for name in names[:at]):
                 t.take(adverb)
                 t.put(adverb, phrase, 0)
                 return True
     return False
 
 
-PHRASES = ("S", "PP", "VP", "NP")
+PHRASES = (*CLAUSES, "NP")
 
 
 def into_phrase(t: Tree, node: int) -> bool:
-    if not t.label[node].startswith(PHRASES):
-        return False
-    return into(t, node, lambda n: n.startswith(PHRASES), lambda n: clause(n) or n.startswith("NP"))
+    return t.label[node].startswith(PHRASES) and into(t, node, PHRASES, PHRASES)
 
 
 def into_adverb(t: Tree, node: int) -> bool:
-    if not t.label[node].startswith("ADVP"):
-        return False
-    return into(t, node, lambda n: n.startswith("ADVP"), lambda n: n.startswith(("ADVP", "PP")))
+    return t.label[node].startswith("ADVP") and into(t, node, ("ADVP",), ("ADVP", "PP"))
 
 
 def into_fragment(t: Tree, node: int) -> bool:
-    kids = t.kids[node]
-    if t.label[node].startswith("FRAG"):
-        for a, b in pairwise(kids):
-            if t.label[a] in ADVERBS and t.label[b] == "VP":
-                t.take(a)
-                t.put(a, b, 0)
-                return True
-    return False
+    at = find_run(t, node, "_/RB,ADVP _/VP") if t.label[node].startswith("FRAG") else -1
+    if at >= 0:
+        adverb, phrase = t.kids[node][at : at + 2]
+        t.take(adverb)
+        t.put(adverb, phrase, 0)
+    return at >= 0
 
 
 def after_clause(t: Tree, node: int) -> bool:
