@@ -129,6 +129,7 @@ def test_a_star_marks_what_is_significant_and_intervals_are_shown_where_there_ar
     lines = list(report.plain(found))
     assert [text.rpartition("\t")[2] for text in lines if "−" in text] == ["*", "", ""]
     cells = lines[1].split("\t")
+    assert len(cells) == len(lines[0].split("\t")) and cells[-2:] == ["–", "–"]  # no ties were looked for
     assert cells[1] == "50.00 [40.00, 60.00]" and set(cells[2 : 1 + len(STATISTICS)]) == {"50.00"}
     assert report.cell(None) == report.cell(Statistic(float("nan"), None)) == "–"
 
