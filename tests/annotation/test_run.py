@@ -87,6 +87,16 @@ def test_every_moment_gets_a_caption_with_all_that_led_to_it(tmp_path):
     assert summarise(Store(tmp_path / "s"), None)["states"] == {"done": 10, "pending": 0}
 
 
+def test_progress_counts_moments_from_those_that_are_done(tmp_path):
+    work_on(tmp_path / "s", 4)
+    seen = []
+    with Store(tmp_path / "s", work=True) as store:
+        store.add_moments(make_moments(7))
+        recipe = Recipe.of(EndpointOptions(), RecipeOptions())
+        Work(store, recipe, EndpointOptions(), FakeSampler(), progress=lambda *told: seen.append(told)).run()
+    assert [told for told in seen if told[0] == "moments"][-3:] == [("moments", n, 7) for n in (5, 6, 7)]
+
+
 def test_again_asks_nothing_and_decodes_nothing(tmp_path):
     work_on(tmp_path / "s", 6)
     before = contents(tmp_path / "s", latency=True)

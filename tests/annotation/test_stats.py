@@ -199,6 +199,20 @@ def test_rules(caption, kind, wanted):
     assert wanted in found and found[wanted].kind == kind
 
 
+@pytest.mark.parametrize(
+    ("caption", "rule", "was", "now"),
+    [
+        ("Two dogs run.", "number", "two", {"three"}),  # one would want another noun
+        ("Three dogs run.", "number", "three", {"two", "four"}),
+        ("Cups fall.", "thing", "cups", {"glasses", "bottles", "plates"}),
+        ("Baskets fall.", "thing", "baskets", {"boxes", "buckets", "vases"}),
+    ],
+)
+def test_a_change_says_its_rule_and_both_words(caption, rule, was, now):
+    found = [d for d in every(caption, "static") if d.was == was]
+    assert {d.now for d in found} == now and {d.rule for d in found} == {rule}
+
+
 def test_what_a_rule_must_not_touch():
     assert not [d for d in every("The man left the room.", "static") if d.was == "left"]
     assert all("right to right" not in d.text for d in every("It moves from left to right."))

@@ -146,7 +146,7 @@ def test_what_is_passed_over_is_told(videos, tmp_path):
 # ── stopped and at once ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def many(folder: Path, count: int = 16) -> Path:
+def many(folder: Path, count: int = 8) -> Path:
     folder.mkdir()
     for i in range(count):
         film(folder / f"{i:02}.mkv", *[(i * 14, 30, 250 - i * 14)] * (1 + i % 5))
@@ -188,7 +188,7 @@ def test_two_at_once_share_the_work_and_double_nothing(tmp_path):
     ]
     told = [process.communicate(timeout=120)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], told
-    assert contents(store) == contents(tmp_path / "whole") and len(names(store)) == 16
+    assert contents(store) == contents(tmp_path / "whole") and len(names(store)) == 8
 
 
 def test_a_store_that_another_run_makes_in_this_moment_is_opened(tmp_path, monkeypatch):
@@ -202,7 +202,7 @@ def test_a_store_that_another_run_makes_in_this_moment_is_opened(tmp_path, monke
         check(folder)
 
     monkeypatch.setattr(generations, "check_new", late)
-    assert bring(videos, store).same == 16
+    assert bring(videos, store).same == 8
     with pytest.raises(InputError, match="no store of clips"):
         bring(videos, tmp_path)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -64,6 +66,16 @@ def test_rows_are_replaced_and_go_whole_and_the_version_tells(store):
     with store.writing() as writer:
         writer.tidy()
     assert reader.clips().num_rows == 1 and len(reader.vectors().clip) == 1
+
+
+def test_what_is_tidied_is_a_minute_old_and_in_a_folder_also_what_nobody_finished(store, monkeypatch):
+    asked = []
+    table = SimpleNamespace(optimize=lambda **how: asked.append(how), version=1)
+    with store.writing() as writer, monkeypatch.context() as patch:
+        patch.setattr(writer.store, "clips_table", table)
+        patch.setattr(writer.store, "videos_table", table)
+        writer.tidy()
+    assert asked == [{"cleanup_older_than": timedelta(minutes=1), "delete_unverified": True}] * 2
 
 
 @pytest.mark.parametrize("replaced", [False, True])

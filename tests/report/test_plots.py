@@ -50,6 +50,14 @@ def words(root: ET.Element) -> list[str]:
     return [node.text or "" for node in root.iter(f"{NS}text")]
 
 
+@pytest.mark.parametrize(("width", "side"), [(146.0, 100.0), (1000.0, 3.6 * 72)])
+def test_a_scatter_is_a_square_as_wide_as_there_is_room_and_no_wider(width, side):
+    root = drawn(draw_scatter(Scatter("m", ("a", "b"), [(0, 0), (1, 1)], 0, 0, 2), width))
+    diagonal = next(e for e in root.iter() if e.get("stroke-dasharray") == "3 2")
+    x0, y0, x1, y1 = map(float, re.findall(r"[\d.]+", diagonal.get("d")))
+    assert x1 - x0 == pytest.approx(y0 - y1) == pytest.approx(side, abs=0.2)
+
+
 def test_scatter_has_a_point_per_video_and_counts_both_sides(results):
     root = drawn(fabula.plot("scatter", results["good"], results["over_segmenting"], names=("A", "B")))
     dots = list(root.iter(f"{NS}circle"))

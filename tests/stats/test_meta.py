@@ -129,5 +129,26 @@ def test_a_star_marks_what_is_significant_and_intervals_are_shown_where_there_ar
     lines = list(report.plain(found))
     assert [text.rpartition("\t")[2] for text in lines if "−" in text] == ["*", "", ""]
     cells = lines[1].split("\t")
+    assert len(cells) == len(lines[0].split("\t")) and cells[-2:] == ["–", "–"]  # no ties were looked for
     assert cells[1] == "50.00 [40.00, 60.00]" and set(cells[2 : 1 + len(STATISTICS)]) == {"50.00"}
     assert report.cell(None) == report.cell(Statistic(float("nan"), None)) == "–"
+
+
+def test_latex_has_a_cell_for_every_statistic():
+    tau = {s: Statistic(0.5, Interval(0.4, 0.6) if s == "tau_b" else None) for s in STATISTICS}
+    none = {s: Statistic(float("nan") if s == "pearson" else 0.25, None) for s in STATISTICS}
+    lines = (Agreed("a_b", none, {}, None, None, {}), Agreed("new", tau, {}, None, None, {}))
+    table = list(report.latex(Meta("tau_b", lines, (), 9, 9, 3, 1, PairedTest(alpha=0.05))))
+    rows = [line.removesuffix(r" \\").split(" & ") for line in table if " & " in line]
+    assert rows[0] == ["Metric", r"$\tau_b$", r"$\tau_c$", r"$\rho$", "$r$", "Acc."]
+    assert rows[1] == ["new", r"50.0 {\scriptsize [40.0, 60.0]}", "50.0", "50.0", "50.0", "50.0"]  # the best first
+    assert rows[2][1:] == ["25.0", "25.0", "25.0", "--", "25.0"] and len(rows) == 3
+
+
+def test_a_judge_s_agreement_is_a_table_of_its_own():
+    tau = {s: Statistic(0.5, None) for s in STATISTICS}
+    kappa = {"none": Statistic(0.25, Interval(0.1, 0.4)), "quadratic": Statistic(0.75, None)}
+    lines = (Agreed("judge", tau, {}, None, None, kappa), Agreed("score", tau, {}, None, None, {}))
+    text = list(report.plain(Meta("tau_b", lines, (), 9, 9, 3, 1, PairedTest())))
+    at = text.index("judge and people\tκ\tκ quadratic")
+    assert text[at + 1 : at + 3] == ["judge\t25.00 [10.00, 40.00]\t75.00", ""]

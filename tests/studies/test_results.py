@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 import sqlite3
 from statistics import mean
+from types import SimpleNamespace
 
 import pytest
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
 from fabula.stats.agreement import alpha
 from fabula.stats.bootstrap import Interval
 from fabula.stats.twoway import Estimate
 from fabula.studies import report
 from fabula.studies import steps as api
+from fabula.studies.plan import Plan
 from fabula.studies.results import Answers, find_results, to_dict
 from fabula.studies.store import Store
 from tests.studies.made import EVIL, make_study
@@ -294,3 +297,43 @@ def test_intervals_are_drawn_with_the_line_of_no_difference():
     drawn = report.draw_intervals([("fine", estimate)], 0, 100, 50)
     assert drawn.count('class="null"') == 1 and '<line class="null" x1="470.0" x2="470.0"' in drawn
     assert 'class="null"' not in report.draw_intervals([("fine", estimate)], 0, 100, None)
+
+
+def test_marks_are_counted_for_each_system_and_each_of_five():
+    """A: 1, 3, 3 and one of a rater who is left out; B: 5; of another measure nothing."""
+    marks = [("fine", "a", 1, ""), ("fine", "a", 3, ""), ("fine", "a", 3, ""), ("fine", "a", 4, "slow")]
+    marks += [("fine", "b", 5, ""), ("short", "b", 2, "")]
+    rows = [SimpleNamespace(measure=m, system=s, value=float(v), excluded=bool(x)) for m, s, v, x in marks]
+    drawn = report.draw_marks(SimpleNamespace(table=rows, systems=("a", "b")), "fine")
+    numbers = re.findall(r'<text class="soft"[^>]*>(\d+)</text>', drawn)
+    assert numbers == ["1", "0", "2", "0", "0", *"00001", *"12345"]
+    assert [float(h) for h in re.findall(r'<rect[^>]* height="([\d.]+)"', drawn)] == [12, 0, 24, 0, 0, 0, 0, 0, 0, 24]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"seed": -1}, "seed and sample are whole numbers from 0 on"),
+        ({"sample": -1}, "seed and sample are whole numbers from 0 on"),
+        ({"questions": 0}, "questions is 0; say 1 or more"),
+        ({"raters_per_question": 0}, "say 1 or more"),
+        ({"raters": -1}, "say 0 or more"),
+        ({"checks": 100_001}, "checks is 100001"),
+        ({"shortest": 600.5}, "say seconds, from 0 to 600"),
+        ({"shortest": -1.0}, "say seconds, from 0 to 600"),
+        ({"title": " "}, "title is empty"),
+        ({"return_url": "http://x"}, "it begins with https://"),
+        ({"benchmark": "b"}, "this one names items and benchmark"),
+        ({"items": ""}, "this one names none of them"),
+    ],
+)
+def test_values_that_no_plan_has(values, said):
+    with pytest.raises(SpecError, match=said):
+        Plan(**{"title": "t", "form": "preference", "items": "x", **values})
+
+
+def test_values_at_the_ends_of_what_a_plan_may_say():
+    ends = {"seed": 7, "sample": 3, "questions": 1, "raters": 0, "checks": 100_000, "shortest": 600.0}
+    plan = Plan(title="t", form="preference", items="x", return_url="https://x", **ends)
+    assert {name: getattr(plan, name) for name in ends} == ends
+    assert Plan(title="t", form="preference", items="x", shortest=0).shortest == 0
