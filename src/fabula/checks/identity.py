@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fabula.checks._check import Check, Facts, Place
-from fabula.checks._examine import Report, report
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import Check, CheckRequest, Facts, Kind, Mended, Place, Report, report
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.data.stories import Corpus

@@ -14,15 +14,12 @@ never returned, nor one with C < 0, and the pairs always sum to the value.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fabula import _kernels
 from fabula.core.memory import require
-from fabula.match._matrix import Matrix, Pairs, finite, matrix
+from fabula.match._matrix import Cells, Mask, Matrix, Pairs, Shapes, finite, match_many, matrix
 
-Cells = NDArray[np.float64]  # matrices end to end, row by row
-Mask = NDArray[np.bool_]  # a flag per cell
-Shapes = NDArray[np.int64]  # [N, 2] G and P of each
 FEWER = "ask for a metric that needs no pairs (SODA_c), cut the video into parts, or run where there is more memory"
 
 
@@ -46,16 +43,7 @@ def ordered_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
 
 def ordered_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -> None:
     """The readable twin of the compiled kernel."""
-    sizes = [G * P for G, P in shapes.tolist()]
-    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
-        raise ValueError("ordered_many: the cells do not fit the shapes")
-    chosen[:] = False
-    start = 0
-    for n, (G, P) in enumerate(shapes.tolist()):
-        end = start + G * P
-        values[n], pairs = ordered_python(C[start:end].reshape(G, P))
-        chosen[[start + i * P + j for i, j in pairs]] = True
-        start = end
+    match_many("ordered_many", C, shapes, values, chosen, ordered_python)
 
 
 def fill_between(C: Cells, E: Cells, shapes: Shapes) -> Mask:
@@ -94,32 +82,13 @@ def find_gaps(chosen: Mask, shapes: Shapes) -> Shapes:
     return np.stack([first, shapes[of, 1], height[gaps], width[gaps]], axis=1)
 
 
-def table(C: Matrix) -> Matrix:
-    """S, one row at a time: what comes from above, then the running maximum from the left. [G + 1, P + 1]"""
-    G, P = C.shape
-    S = np.zeros((G + 1, P + 1))
-    for i in range(G):
-        S[i + 1, 1:] = np.maximum(S[i, 1:], S[i, :-1] + C[i])
-        S[i + 1] = np.maximum.accumulate(S[i + 1])
-    return S
-
-
 def ordered_python(C: Matrix) -> tuple[float, Pairs]:
     """The readable twin of the compiled kernel."""
     if not np.isfinite(C).all():
         raise ValueError("ordered: a score is not finite")
-    S = table(C)
-    k, l = C.shape  # noqa: E741  (the paper's letters)
-    pairs: Pairs = []
-    while k > 0 and l > 0:
-        if S[k, l] == S[k, l - 1]:  # UPPER: prediction l is skipped
-            l -= 1  # noqa: E741
-        elif S[k, l] == S[k - 1, l - 1] + C[k - 1, l - 1]:  # DIAGONAL: a(g_k) = l
-            k, l = k - 1, l - 1  # noqa: E741
-            pairs.append((k, l))
-        else:  # LEFT: reference k is skipped
-            k -= 1
-    return float(S[-1, -1]), pairs[::-1]
+    rows = PathRows(*C.shape)
+    rows.add(C)
+    return rows.value, rows.pairs()
 
 
 class OrderedRows:
@@ -182,8 +151,8 @@ class PathRows(OrderedRows):
         self.bits[self.rows] = np.packbits([row[1:] == row[:-1], row[1:] == diagonal], axis=1)
 
     def pairs(self) -> Pairs:
-        """The walk back from the last cell."""
-        k, l = self.rows, len(self.above) - 1  # noqa: E741
+        """The walk back from the last cell: UPPER skips prediction l, DIAGONAL is a(g_k) = l, LEFT skips k."""
+        k, l = self.rows, len(self.above) - 1  # noqa: E741  (the paper's letters)
         pairs: Pairs = []
         while k > 0 and l > 0:
             upper, diagonal = (int(plane[(l - 1) >> 3]) >> (7 - (l - 1 & 7)) & 1 for plane in self.bits[k - 1])
@@ -224,14 +193,11 @@ class MarkedRows(OrderedRows):
 
 def marked_many(C: Cells, shapes: Shapes) -> Mask:
     """Which cells of many matrices end to end `marked_pairs` chooses."""
-    chosen, start = np.zeros(len(C), bool), 0
-    if (native := _kernels.native()) is not None:
+    chosen = np.zeros(len(C), bool)
+    if native := _kernels.native():
         native.marked_many(np.ascontiguousarray(C), np.ascontiguousarray(shapes), chosen)
-        return chosen
-    for G, P in shapes.tolist():
-        end = start + G * P
-        chosen[[start + i * P + j for i, j in marked_pairs(C[start:end].reshape(G, P))]] = True
-        start = end
+    else:
+        match_many("marked_many", C, shapes, np.zeros(len(shapes)), chosen, lambda one: (0.0, marked_pairs(one)))
     return chosen
 
 
@@ -242,15 +208,6 @@ def marked_pairs(C: Matrix) -> Pairs:
     marked). From the last row up, the right-most mark left of the previous pair is taken, whether or not the best
     path runs through it. So the pairs may sum to less than the value, and one pair comes out even of zeros.
     """
-    S = table(C)
-    marked = S[1:, 1:] > np.maximum(S[:-1, 1:], S[1:, :-1])  # [G, P]
-    if marked.size:
-        marked[0, 0] = True
-    pairs: Pairs = []
-    limit = C.shape[1]
-    for i in reversed(range(len(C))):
-        marks = np.flatnonzero(marked[i, :limit])
-        if marks.size:
-            limit = int(marks[-1])
-            pairs.append((i, limit))
-    return pairs[::-1]
+    rows = MarkedRows(*C.shape)
+    rows.add(C)
+    return rows.pairs()

@@ -181,7 +181,8 @@ class Metric(QuestionMetric):
         self, samples: Sequence[Sample], calls: Sequence[Call], readers: Sequence[Callable[[str], T | None]]
     ) -> list[T | None]:
         """What is read in the answers. A sample without one has failed."""
-        found = ask_each(calls, [read_or_break(read) for read in readers], self.tries)
+        careful: list[Callable[[str], T | BrokenError | None]] = [read_or_break(read) for read in readers]
+        found = ask_each(calls, careful, self.tries)
         for sample, one in zip(samples, found, strict=True):
             sample.failed |= one is None or isinstance(one, BrokenError)
         return [None if isinstance(one, BrokenError) else one for one in found]
