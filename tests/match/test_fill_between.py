@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fabula.match.ordered import OrderedRows, fill_between, ordered, ordered_many
+from fabula.match.ordered import fill_between, ordered, ordered_many, table
 
 
 def filled(C, E):
@@ -77,8 +77,5 @@ def test_each_gap_has_the_best_matching_of_its_own(kernels):
 
 def test_the_table_by_hand():
     C = np.array([[1.0, 0.0], [2.0, 1.0]])
-    rows = OrderedRows(2)
-    for row, expected in zip(C, ([0, 1, 1], [0, 2, 2]), strict=True):
-        rows.add(row[None])
-        assert rows.above.tolist() == expected
+    assert table(C).tolist() == [[0, 0, 0], [0, 1, 1], [0, 2, 2]]
     assert ordered(C) == (2.0, [(1, 0)])  # 2 alone ties with 1 + 1: prediction 1 is skipped first

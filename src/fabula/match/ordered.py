@@ -82,13 +82,32 @@ def find_gaps(chosen: Mask, shapes: Shapes) -> Shapes:
     return np.stack([first, shapes[of, 1], height[gaps], width[gaps]], axis=1)
 
 
+def table(C: Matrix) -> Matrix:
+    """S, one row at a time: what comes from above, then the running maximum from the left. [G + 1, P + 1]"""
+    G, P = C.shape
+    S = np.zeros((G + 1, P + 1))
+    for i in range(G):
+        S[i + 1, 1:] = np.maximum(S[i, 1:], S[i, :-1] + C[i])
+        S[i + 1] = np.maximum.accumulate(S[i + 1])
+    return S
+
+
 def ordered_python(C: Matrix) -> tuple[float, Pairs]:
     """The readable twin of the compiled kernel."""
     if not np.isfinite(C).all():
         raise ValueError("ordered: a score is not finite")
-    rows = PathRows(*C.shape)
-    rows.add(C)
-    return rows.value, rows.pairs()
+    S = table(C)
+    k, l = C.shape  # noqa: E741  (the paper's letters)
+    pairs: Pairs = []
+    while k > 0 and l > 0:
+        if S[k, l] == S[k, l - 1]:  # UPPER: prediction l is skipped
+            l -= 1  # noqa: E741
+        elif S[k, l] == S[k - 1, l - 1] + C[k - 1, l - 1]:  # DIAGONAL: a(g_k) = l
+            k, l = k - 1, l - 1  # noqa: E741
+            pairs.append((k, l))
+        else:  # LEFT: reference k is skipped
+            k -= 1
+    return float(S[-1, -1]), pairs[::-1]
 
 
 class OrderedRows:
@@ -208,6 +227,15 @@ def marked_pairs(C: Matrix) -> Pairs:
     marked). From the last row up, the right-most mark left of the previous pair is taken, whether or not the best
     path runs through it. So the pairs may sum to less than the value, and one pair comes out even of zeros.
     """
-    rows = MarkedRows(*C.shape)
-    rows.add(C)
-    return rows.pairs()
+    S = table(C)
+    marked = S[1:, 1:] > np.maximum(S[:-1, 1:], S[1:, :-1])  # [G, P]
+    if marked.size:
+        marked[0, 0] = True
+    pairs: Pairs = []
+    limit = C.shape[1]
+    for i in reversed(range(len(C))):
+        marks = np.flatnonzero(marked[i, :limit])
+        if marks.size:
+            limit = int(marks[-1])
+            pairs.append((i, limit))
+    return pairs[::-1]
