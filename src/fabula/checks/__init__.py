@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.checks._check import Check, Facts, Finding, Place
-from fabula.checks._examine import Report, examine, examine_items
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import (
+    Check,
+    CheckRequest,
+    Facts,
+    Finding,
+    Kind,
+    Mended,
+    Place,
+    Report,
+    examine,
+    examine_items,
+)
 from fabula.checks._repair import Deed, repair
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.checks._examine import Report, examine_items
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import CheckRequest, Kind, Mended, Report, examine_items
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.documents.document import Document, open_document

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fabula.checks._check import Check, Facts, Place
-from fabula.checks._examine import Report, report
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import Check, CheckRequest, Facts, Kind, Mended, Place, Report, report
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.data.stories import Corpus
@@ -52,16 +50,16 @@ def nobody(facts: Facts) -> Iterator[Place]:
 
 def unlike(facts: Facts, more: bool) -> Iterator[Place]:
     """Clips with more ids than blanks, or with fewer."""
-    filled = facts.more
-    for clip, blanks in filled.blanks.items() if isinstance(filled, Filled) and filled.blanks else ():
+    filled = facts.more if isinstance(facts.more, Filled) else Filled({})
+    for clip, blanks in (filled.blanks or {}).items():
         labels = [id for id in filled.clips.get(clip, ()) if bare(id) not in ("", fillin.NO_BLANK)]
         if clip in filled.clips and (len(labels) > blanks > 0 if more else len(labels) < blanks):
             yield Place(clip, None, f"{len(labels)} ids for {blanks} blanks")
 
 
 def needless(facts: Facts) -> Iterator[Place]:
-    filled = facts.more
-    for clip, blanks in filled.blanks.items() if isinstance(filled, Filled) and filled.blanks else ():
+    filled = facts.more if isinstance(facts.more, Filled) else Filled({})
+    for clip, blanks in (filled.blanks or {}).items():
         labels = filled.clips.get(clip, (fillin.NO_BLANK,))
         if not blanks and labels not in ((), (fillin.NO_BLANK,)):
             yield Place(clip, None, ", ".join(labels))

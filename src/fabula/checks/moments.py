@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.checks._check import Check, Facts, Place
-from fabula.checks._examine import Report, report
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import Check, CheckRequest, Facts, Kind, Mended, Place, Report, report
 from fabula.checks._repair import DEEDS, Deed, straight
 from fabula.checks.segments import PAST
 from fabula.core.errors import InputError, SpecError
@@ -78,7 +76,9 @@ def lasts(ranking: Ranking, answers: Answers, durations: Mapping[int, float]) ->
 
 
 def past(facts: Facts) -> Iterator[Place]:
-    durations = facts.more.durations() if isinstance(facts.more, Answers) else {}
+    if not isinstance(facts.more, Answers):
+        return
+    durations = facts.more.durations()
     for ranking in walk_rankings(facts):
         long = lasts(ranking, facts.more, durations)
         for i in np.flatnonzero(ranking.spans.max(axis=1, initial=-np.inf) > long + PAST).tolist():

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabula.checks._check import Check, Facts, Place
-from fabula.checks._examine import Report, report
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import Check, CheckRequest, Facts, Kind, Mended, Place, Report, report
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.questions import Response

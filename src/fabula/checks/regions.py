@@ -10,9 +10,7 @@ from pathlib import Path, PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.checks._check import Check, Facts, Place
-from fabula.checks._examine import Report, report
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import Check, CheckRequest, Facts, Kind, Mended, Place, Report, report
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
@@ -128,7 +126,7 @@ def other_form(facts: Facts) -> Iterator[Place]:
         for form in FORMS:
             read = replace(picture, form=form)
             bad[form] += int((outside(read, size) | turned(read, size) | empty(read, size)).sum())
-    if boxes < files.ENOUGH:
+    if boxes < files.ENOUGH or not isinstance(facts.more, Pictures):
         return
     here, best = facts.more.form, min(FORMS, key=lambda form: bad[form])
     if bad[here] > boxes / 10 and bad[best] < bad[here] / 4:
@@ -141,7 +139,8 @@ def like_corners(facts: Facts) -> Iterator[Place]:
     pictures = [picture for _, picture, _ in images(facts)]
     boxes = sum(map(len, pictures))
     rising = sum(int((~either(p.boxes[:, 2:] <= p.boxes[:, :2])).sum()) for p in pictures)
-    if boxes >= files.ENOUGH and rising == boxes and facts.more.form == "xywh":
+    form = facts.more.form if isinstance(facts.more, Pictures) else None
+    if boxes >= files.ENOUGH and rising == boxes and form == "xywh":
         yield Place(None, None, f"in all {boxes:,} boxes the third number is above the first, the fourth the second")
 
 

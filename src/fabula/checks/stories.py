@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fabula import io
-from fabula.checks._examine import Report, durations, examine
-from fabula.checks._kind import CheckRequest, Kind, Mended
+from fabula.checks._check import CheckRequest, Kind, Mended, Report, durations, examine
 from fabula.checks._repair import DEEDS, repair
 from fabula.core.errors import SpecError
 from fabula.data.stories import Corpus

@@ -10,14 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from fabula import _kernels
-from fabula.match import Pairs
-from fabula.pair.grid import Cells, Index, Mask
-from fabula.pair.tiou import Matrix
+from fabula.match._matrix import Cells, Mask, Matrix, Pairs, Shapes, match_many
 
 MOST = 1e300  # |C|; potentials are sums of a few, and must stay finite
 
 
-def assignment_many(C: Cells, shapes: Index) -> tuple[Cells, Mask]:
+def assignment_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
     """`assignment` of many matrices end to end, each [G, P]: their values [N], and which cells are their pairs."""
     values, chosen = np.zeros(len(shapes)), np.zeros(len(C), bool)
     if native := _kernels.native():
@@ -27,18 +25,9 @@ def assignment_many(C: Cells, shapes: Index) -> tuple[Cells, Mask]:
     return values, chosen
 
 
-def assignment_many_python(C: Cells, shapes: Index, values: Cells, chosen: Mask) -> None:
+def assignment_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -> None:
     """The readable twin of the compiled kernel."""
-    sizes = [G * P for G, P in shapes.tolist()]
-    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
-        raise ValueError("assignment_many: the cells do not fit the shapes")
-    chosen[:] = False
-    start = 0
-    for n, (G, P) in enumerate(shapes.tolist()):
-        end = start + G * P
-        values[n], pairs = assignment(C[start:end].reshape(G, P))
-        chosen[[start + i * P + j for i, j in pairs]] = True
-        start = end
+    match_many("assignment_many", C, shapes, values, chosen, assignment)
 
 
 def assignment(C: Matrix) -> tuple[float, Pairs]:

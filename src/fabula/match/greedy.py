@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fabula.match._matrix import Pairs, finite, matrix
+from fabula.match._matrix import Cells, Mask, Pairs, Shapes, finite, matrix
 
 
 def greedy(C: ArrayLike, above: float = 0.0) -> tuple[float, Pairs]:
     """Pairs (i, j) of a score matrix C [G, P] with C[i, j] > above, best first taken; returned sorted by row."""
     C = matrix(C)
-    rows, columns, pairs = set(range(C.shape[0])), set(range(C.shape[1])), []
-    for flat in np.argsort(-C, axis=None, kind="stable"):
-        i, j = divmod(int(flat), C.shape[1])
-        if C[i, j] <= above or not rows or not columns:
-            break
-        if i in rows and j in columns:
-            rows.remove(i)
-            columns.remove(j)
-            pairs.append((i, j))
-    return float(sum(C[i, j] for i, j in pairs)), sorted(pairs)
+    chosen = greedy_many(C.ravel(), np.array([C.shape]), above).reshape(C.shape)
+    value = sum(sorted(C[chosen].tolist(), reverse=True))  # in the order in which they were taken
+    return float(value), [(i, j) for i, j in np.argwhere(chosen).tolist()]
 
 
-def greedy_many(C: NDArray[np.float64], shapes: NDArray[np.int64], above: float = 0.0) -> NDArray[np.bool_]:
+def greedy_many(C: Cells, shapes: Shapes, above: float = 0.0) -> Mask:
     """Which cells of many matrices end to end, each [G, P], are pairs. [C]"""
     finite(C)
     sizes = shapes[:, 0] * shapes[:, 1]

@@ -14,15 +14,12 @@ never returned, nor one with C < 0, and the pairs always sum to the value.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fabula import _kernels
 from fabula.core.memory import require
-from fabula.match._matrix import Matrix, Pairs, finite, matrix
+from fabula.match._matrix import Cells, Mask, Matrix, Pairs, Shapes, finite, match_many, matrix
 
-Cells = NDArray[np.float64]  # matrices end to end, row by row
-Mask = NDArray[np.bool_]  # a flag per cell
-Shapes = NDArray[np.int64]  # [N, 2] G and P of each
 FEWER = "ask for a metric that needs no pairs (SODA_c), cut the video into parts, or run where there is more memory"
 
 
@@ -47,16 +44,7 @@ def ordered_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
 
 def ordered_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -> None:
     """The readable twin of the compiled kernel."""
-    sizes = [G * P for G, P in shapes.tolist()]
-    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
-        raise ValueError("ordered_many: the cells do not fit the shapes")
-    chosen[:] = False
-    start = 0
-    for n, (G, P) in enumerate(shapes.tolist()):
-        end = start + G * P
-        values[n], pairs = ordered_python(C[start:end].reshape(G, P))
-        chosen[[start + i * P + j for i, j in pairs]] = True
-        start = end
+    match_many("ordered_many", C, shapes, values, chosen, ordered_python)
 
 
 def fill_between(C: Cells, E: Cells, shapes: Shapes) -> Mask:
@@ -183,8 +171,8 @@ class PathRows(OrderedRows):
         self.bits[self.rows] = np.packbits([row[1:] == row[:-1], row[1:] == diagonal], axis=1)
 
     def pairs(self) -> Pairs:
-        """The walk back from the last cell."""
-        k, l = self.rows, len(self.above) - 1  # noqa: E741
+        """The walk back from the last cell: UPPER skips prediction l, DIAGONAL is a(g_k) = l, LEFT skips k."""
+        k, l = self.rows, len(self.above) - 1  # noqa: E741  (the paper's letters)
         pairs: Pairs = []
         while k > 0 and l > 0:
             upper, diagonal = (int(plane[(l - 1) >> 3]) >> (7 - (l - 1 & 7)) & 1 for plane in self.bits[k - 1])
@@ -225,14 +213,11 @@ class MarkedRows(OrderedRows):
 
 def marked_many(C: Cells, shapes: Shapes) -> Mask:
     """Which cells of many matrices end to end `marked_pairs` chooses."""
-    chosen, start = np.zeros(len(C), bool), 0
-    if (native := _kernels.native()) is not None:
+    chosen = np.zeros(len(C), bool)
+    if native := _kernels.native():
         native.marked_many(np.ascontiguousarray(C), np.ascontiguousarray(shapes), chosen)
-        return chosen
-    for G, P in shapes.tolist():
-        end = start + G * P
-        chosen[[start + i * P + j for i, j in marked_pairs(C[start:end].reshape(G, P))]] = True
-        start = end
+    else:
+        match_many("marked_many", C, shapes, np.zeros(len(shapes)), chosen, lambda one: (0.0, marked_pairs(one)))
     return chosen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class Captions:
 
     def tokenized_stories(self, stories: Sequence[Story]) -> list[list[str]]:
         """The tokens of every caption of every story."""
-        words: list[Any] = join_words(stories)
+        words = cast("list[str]", join_words(stories))
         try:
             found = list(map(self.tokens.__getitem__, words))
         except KeyError:  # sentences that `tokenize` was not told of, or none

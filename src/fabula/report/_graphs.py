@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fabula.data.result import Result
 from fabula.data.stories import Story
 from fabula.report._events import Cells, order_events
+
+if TYPE_CHECKING:
+    from fabula.metrics.captions._graphs import Graphs
+    from fabula.metrics.stories.dvc import LocalisedGraphs
 
 GRAPHED = 1000
 
@@ -28,7 +32,7 @@ class Slot(NamedTuple):
     at: int
 
 
-def list_tuples(graphs: Any) -> Cells:
+def list_tuples(graphs: Graphs) -> Cells:
     tuples = ([[mark, *parts] for parts, mark in side] for side in (graphs.candidate, graphs.reference))
     return [float(f"{graphs.value:.5g}"), *tuples]
 
@@ -101,7 +105,7 @@ def draw_slots(result: Result, name: str, slots: Sequence[Slot]) -> None:
         slot.graphs[slot.at] = [*(slot.graphs[slot.at] or []), list_tuples(graphs)]
 
 
-def parsed_captions(metric: Any, story: Story, predicted: bool) -> list[str]:
+def parsed_captions(metric: LocalisedGraphs, story: Story, predicted: bool) -> list[str]:
     """The captions of a story as the metric reads them, in the order of the page."""
     captions = metric.parsed_captions(story, predicted)
     return [captions[i] for i in order_events(story)[0]]

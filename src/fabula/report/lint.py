@@ -51,7 +51,7 @@ def summary(report: Report, file: Path, format: str) -> str:
     n = report.numbers
     covered = f", {n['told']:.1%} of their time told" if "told" in n else ""
     matched = f", {n['found']:,} of {n['references']:,} reference ids" if "found" in n else ""
-    levels = ", ".join(f"{count:,} {level}" for level, count in report.to_dict()["levels"].items())
+    levels = ", ".join(f"{count:,} {level}" for level, count in report.count_places().items())
     return f"{file} ({format}): {n['videos']:,} ids, {n['events']:,} captions or events{covered}{matched}: {levels}"
 
 

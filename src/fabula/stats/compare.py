@@ -16,7 +16,7 @@ from fabula.stats.choose import Chosen, choose_difference, choose_interval, name
 from fabula.stats.holm import holm
 from fabula.stats.paired import McNemar, bootstrap_p, mcnemar, randomisations
 from fabula.stats.resampling import PairedTest
-from fabula.stats.sample import Array, Folding, Sample, alike, samples
+from fabula.stats.sample import Folding, alike, samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,11 @@ def compare(
         thetas = iter(bootstrap(flat, how.resamples, how.seed))
         drawn = {metric: [next(thetas) for _ in systems] for metric in group}
         if how.test == "bootstrap":
-            p = [p_of(by_metric[m][i], by_metric[m][j], drawn[m][j] - drawn[m][i]) for m in group for i, j in pairs]
+            p = [
+                bootstrap_p(drawn[m][j] - drawn[m][i], by_metric[m][j].value - by_metric[m][i].value)
+                for m in group
+                for i, j in pairs
+            ]
         else:
             both = [(by_metric[m][i], by_metric[m][j]) for m in group for i, j in pairs]
             p = randomisations(both, trials=how.resamples, seed=how.seed) if both else []
@@ -136,7 +140,3 @@ def compare(
     if shared:
         warnings.append(f"{', '.join(shared)}: McNemar's p takes queries of one video as independent; p does not")
     return Comparison(systems, ordered, how, most, signatures or {}, tuple(warnings))
-
-
-def p_of(a: Sample, b: Sample, deltas: Array) -> float:
-    return bootstrap_p(deltas, b.value - a.value)

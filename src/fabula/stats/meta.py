@@ -33,7 +33,7 @@ from fabula.stats.holm import holm
 from fabula.stats.paired import SLACK, bootstrap_p
 from fabula.stats.ranks import Ranks, midranks, pearson, ratio
 from fabula.stats.resampling import PairedTest
-from fabula.stats.sample import Array
+from fabula.stats.sample import Array, Index, number
 from fabula.stats.student import NORMAL, t_quantile
 
 STATISTICS = ("tau_b", "tau_c", "spearman", "pearson", "accuracy")
@@ -41,7 +41,6 @@ CELLS = 1 << 20
 LEVELS = 64  # distinct judgements up to which pairs are counted level by level
 LEAST = 10  # clusters; fewer give no interval
 VERDICTS = 12  # distinct values up to which a score may be a verdict
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +128,6 @@ class People:
     def mean(self, values: Array) -> Array:
         """Of each segment. [n] → [S]"""
         return np.bincount(self.segment, values) / np.bincount(self.segment)
-
-
-def number(names: Sequence[object]) -> Index:
-    place: dict[object, int] = {}
-    return np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
 
 
 def weigh(

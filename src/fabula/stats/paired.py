@@ -38,12 +38,7 @@ def difference(
     """θ_b − θ_a and its interval."""
     check_level(level, method)
     first, second = bootstrap([a, b], resamples, seed)
-    return between(a, b, second - first, level, method)
-
-
-def between(a: Sample, b: Sample, deltas: Array, level: float, method: Method) -> tuple[float, Interval]:
-    """The difference and its interval from the draws' differences."""
-    delta = b.value - a.value
+    delta, deltas = b.value - a.value, second - first
     if method == "percentile":
         return delta, percentile(deltas, level)
     return delta, bca(deltas, delta, jackknife(b) - jackknife(a), level)

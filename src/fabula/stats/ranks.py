@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.stats.sample import Array
-
-Index = NDArray[np.int64]
+from fabula.stats.sample import Array, Index
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ reference sets,
     θ(w) = mean over k of  f( Σ_v w_v·x_vk )        x_vk: what the metric sums, added up over the rows of v in set k
 
 where the metric is such a function of totals (a mean, BLEU's counts, METEOR's statistics): one matrix product for all
-resamples. Any other fold is called on the rows of each resample in turn.
+resamples. Another fold is called on the rows of each resample in turn.
 
 Videos stand in an order of their own, not in the file's: the same seed draws the same videos however they are listed.
 """
@@ -25,6 +25,7 @@ from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Key = str | int
 
 
@@ -125,6 +126,12 @@ def samples(tables: Sequence[tuple[Rows, Folding]]) -> list[Sample]:
 def in_order(keys: Iterable[Key]) -> tuple[Key, ...]:
     """Each key once, by what Python writes for it: numbers, text and tuples have an order beside each other."""
     return tuple(sorted(set(keys), key=repr))
+
+
+def number(names: Sequence[object]) -> Index:
+    """Names as numbers, by first appearance."""
+    place: dict[object, int] = {}
+    return np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
 
 
 def alike(by_name: Mapping[str, list[Sample]]) -> list[list[str]]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.stats.bootstrap import Interval
-from fabula.stats.sample import Array
+from fabula.stats.sample import Array, Index, number
 from fabula.stats.student import t_p, t_quantile
 
 
@@ -45,16 +45,11 @@ class Estimate:
         return t_p((self.value - null) / self.se, self.nu)
 
 
-def sum_squares(e: Array, groups: Array) -> tuple[float, int]:
+def sum_squares(e: Array, groups: Index) -> tuple[float, int]:
     """Σ_g (Σ_{j ∈ g} e_j)² and G."""
     _, at = np.unique(groups, return_inverse=True)
     sums = np.bincount(at, e)
     return float((sums**2).sum()), len(sums)
-
-
-def codes(names: Sequence[Hashable]) -> Array:
-    place: dict[Hashable, int] = {}
-    return np.array([place.setdefault(name, len(place)) for name in names])
 
 
 def mean_of(
@@ -69,7 +64,7 @@ def mean_of(
     N = len(y)
     if not N:
         raise SpecError("there are no answers to take a mean of")
-    r, i = codes(raters), codes(items)
+    r, i = number(raters), number(items)
     theta = float(y.mean())
     e = y - theta
     (s_r, R), (s_i, I_), (s_ri, _) = sum_squares(e, r), sum_squares(e, i), sum_squares(e, r * (i.max() + 1) + i)

@@ -21,18 +21,12 @@ from fabula.text import Scorer, scorer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(CaptionMetric):
-    name: ClassVar[str] = "TextScore"
-    paper: ClassVar[str] = "Zheng et al., NeurIPS 2023"
+class Scored(CaptionMetric):
+    """Captions compared by a scorer of text/."""
+
     shown: ClassVar[bool] = False
-    perfect_score: ClassVar[str] = ""
-    rules: ClassVar[Mapping[str, str]] = {
-        "refs=best": "of several references the one counts that fits best",
-        "refs=mean": "the score is the mean over an item's references",
-    }
 
     text: str = "rouge"
-    refs: Literal["best", "mean"] = "best"
 
     def __post_init__(self) -> None:
         """A judge reads captions as they are written."""
@@ -43,6 +37,22 @@ class Metric(CaptionMetric):
     @property
     def scorer(self) -> Scorer:
         return scorer(self.text, self.session)
+
+    def about(self) -> Mapping[str, str]:
+        return {self.scorer.name: self.scorer.version}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Scored):
+    name: ClassVar[str] = "TextScore"
+    paper: ClassVar[str] = "Zheng et al., NeurIPS 2023"
+    perfect_score: ClassVar[str] = ""
+    rules: ClassVar[Mapping[str, str]] = {
+        "refs=best": "of several references the one counts that fits best",
+        "refs=mean": "the score is the mean over an item's references",
+    }
+
+    refs: Literal["best", "mean"] = "best"
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         candidates, references = split_items(items)
@@ -55,7 +65,3 @@ class Metric(CaptionMetric):
                 scores = np.nan_to_num(found[0], nan=0.0)
                 values[i] = scores.max() if self.refs == "best" else scores.mean()
         return {"value": values} | ({CROWDED: unread} if unread.any() else {})
-
-    def about(self) -> Mapping[str, str]:
-        used = self.scorer
-        return {used.name: used.version}

@@ -45,6 +45,7 @@ class Block:
     paces: Sequence[float | None] | None = None  # [Q] seconds a frame, where words count frames; None: none does
     numbers: VideoNumbers = dataclasses.field(default_factory=VideoNumbers, repr=False)  # of videos that answers name
     readings: dict[str, Block] = dataclasses.field(default_factory=dict, repr=False)  # with the windows of a reader
+    clip_marks: dict[float, object] = dataclasses.field(default_factory=dict, repr=False)  # by the seconds of a clip
 
     @cached_property
     def of(self) -> Ints:

@@ -19,7 +19,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -88,7 +88,9 @@ class Highlights(MomentMetric):
 
     def units(self, block: Block) -> Columns:
         out = np.zeros((len(block), len(LEVELS)))
-        for marked in self.group_marks(block):
+        if self.clip not in block.clip_marks:  # once for both metrics
+            block.clip_marks[self.clip] = self.group_marks(block)
+        for marked in cast("list[Marked]", block.clip_marks[self.clip]):
             out[marked.at] = self.many(marked)
         return {level: out[:, k] for k, level in enumerate(LEVELS)}
 

@@ -93,7 +93,7 @@ def of_length(windows: Floats, bounds: tuple[float, float]) -> Floats:
 
 def count_queries(windows: Floats) -> Floats:
     """1 for the queries that have a window. [Q]"""
-    return (~np.isnan(windows[..., 0])).any(axis=1).astype(np.float64)
+    return np.where(np.isnan(windows[..., 0]).all(axis=1), 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)

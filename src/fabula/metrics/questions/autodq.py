@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -187,7 +187,7 @@ class Metric(QuestionMetric):
         found = ask_each(self.judge_session, calls, [read_or_break(read) for read in readers], self.tries)
         for sample, one in zip(samples, found, strict=True):
             sample.failed |= one is None or isinstance(one, BrokenError)
-        return [None if isinstance(one, BrokenError) else one for one in found]
+        return [None if isinstance(one, BrokenError) else cast("T | None", one) for one in found]
 
     def row(self, sample: Sample | None) -> Row:
         failed = sample is not None and sample.failed

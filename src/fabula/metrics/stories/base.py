@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from fabula.pair.tiou import Matrix, Spans, forward, overlap
 from fabula.text import token_table
 
 BLOCK = 512  # videos
-KEPT = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
+CACHED = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
 RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes each; of four rules in any case
 
 Pair = tuple[Story, Story]  # reference, prediction
@@ -92,18 +92,17 @@ class Stories:
         if whole in self.made:
             yield from self.made[whole]
             return
-        videos, kept = self.videos, list[CachedList[Video]]()
-        few, room = self.cells <= KEPT, max(4, min(12, RULES // max(1, self.cells)))
+        videos, blocks = self.videos, list[CachedList[Video]]()
+        few, room = self.cells <= CACHED, max(4, min(12, RULES // max(1, self.cells)))
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
-            some = videos[start : start + size]
-            told: Iterator[Video] = ((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
-            block = CachedList(told, room)
+            ids = videos[start : start + size]
+            block = CachedList[Video](((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in ids), room)
             if few:
-                kept.append(block)
+                blocks.append(block)
             yield block
         if few:
-            self.made[whole] = kept
+            self.made[whole] = blocks
 
     @property
     def cells(self) -> int:
@@ -124,11 +123,11 @@ class Stories:
         """Every caption that is compared, and its tokens."""
 
         def make() -> Tokens:
-            texts: dict[Any, None] = dict.fromkeys(join_words(self.scored()))
+            texts = dict.fromkeys(join_words(self.scored()))
             if None in texts:
                 for story in self.scored():
                     _ = story.captions  # says whose are missing
-            return token_table(list(texts), tok, ascii_only)
+            return token_table(cast("list[str]", list(texts)), tok, ascii_only)
 
         return self.once(("tokens", tok, ascii_only), make)
 
@@ -261,8 +260,8 @@ class StoryMetric(Metric):
     def pair_up(self, block: Sequence[Video]) -> PairedStories:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
         rules = ("paired", self.keeps_events, self.refs == "merged", self.missing, self.order, self.param("top"))
-        made: PairedStories = once(block, rules, lambda: self.pair_stories(block))
-        return made
+        paired: PairedStories = once(block, rules, lambda: self.pair_stories(block))
+        return paired
 
     def pair_stories(self, block: Sequence[Video]) -> PairedStories:
         """The stories of each video that are compared under the rules above, by set; none where it does not count."""
@@ -283,11 +282,11 @@ class StoryMetric(Metric):
             preds.append(take_first(pred, top))
         order: Order = "file" if self.order == "predictions" else self.order
         if self.refs == "merged":
-            told = pool_stories(videos, golds, order, self.keeps_events)
+            refs_sorted = pool_stories(videos, golds, order, self.keeps_events)
         else:
-            told = sort_events([story for (story,) in golds], order, self.keeps_events)
+            refs_sorted = sort_events([story for (story,) in golds], order, self.keeps_events)
         preds = sort_events(preds, "start" if self.order == "predictions" else self.order, self.keeps_events)
-        return PairedStories(zip(told, (preds[k] for k in guesses), strict=True), videos, refset)
+        return PairedStories(zip(refs_sorted, (preds[k] for k in guesses), strict=True), videos, refset)
 
     def best_rows(self, rows: Rows) -> Rows:
         """Of each video the row of the reference set that serves the prediction best; the first on ties."""
@@ -309,8 +308,8 @@ class StoryMetric(Metric):
         for block in data.blocks(self.whole):
             paired = self.pair_up(block)
             matches: dict[str, dict[int, list[Match]]] = {}
-            for video, k, some in zip(paired.videos, paired.refset.tolist(), self.matches(paired, ctx), strict=True):
-                matches.setdefault(video, {})[k] = some
+            for video, k, own in zip(paired.videos, paired.refset.tolist(), self.matches(paired, ctx), strict=True):
+                matches.setdefault(video, {})[k] = own
             for video, stories, pred in block:
                 found[video] = self.place_matches(matches.get(video, {}), stories, pred)
         return found
@@ -351,9 +350,7 @@ def event_order(story: Story, order: str, predicted: bool = False) -> Sequence[i
 
 def sort_story(story: Story, order: str, predicted: bool = False) -> Story:
     """The story in the order that a metric reads it in."""
-    if order == "time":
-        return story.in_order()
-    return story.by_start() if order == "start" or (order == "predictions" and predicted) else story
+    return story.rearranged(list(event_order(story, order, predicted)))
 
 
 def take_best(rows: Rows, column: str) -> Rows:

@@ -144,7 +144,18 @@ class Bleu4(Paragraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spice(Paragraph):
+class ParagraphGraphs(Paragraph):
+    """Scene graphs: the parser reads sentences as they are. A subclass says which parser, by its field `spice`."""
+
+    def text(self, story: Story) -> str:
+        return as_text(self.sentences(story))
+
+    def about(self) -> Mapping[str, str]:
+        return version(self.param("spice"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spice(ParagraphGraphs):
     name: ClassVar[str] = "Para_SPICE"
     perfect_score: ClassVar[str] = spice.Metric.perfect_score
     fields: ClassVar[tuple[str, ...]] = spice.Metric.fields
@@ -154,15 +165,9 @@ class Spice(Paragraph):
     def reader(self) -> CaptionMetric:
         return spice.Metric(tok="none", spice=self.spice)
 
-    def text(self, story: Story) -> str:
-        return as_text(self.sentences(story))
-
-    def about(self) -> Mapping[str, str]:
-        return version(self.spice)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Ispice(Paragraph):
+class Ispice(ParagraphGraphs):
     name: ClassVar[str] = "Para_iSPICE"
     perfect_score: ClassVar[str] = ispice.Metric.perfect_score
     paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
@@ -177,12 +182,6 @@ class Ispice(Paragraph):
 
     def reader(self) -> CaptionMetric:
         return ispice.Metric(ids=self.ids, spice=self.spice)
-
-    def text(self, story: Story) -> str:
-        return as_text(self.sentences(story))
-
-    def about(self) -> Mapping[str, str]:
-        return version(self.spice)
 
 
 METRICS = (Bleu4, Cider, Ispice, Meteor, RougeL, Spice)

@@ -1,5 +1,5 @@
 """What several story metrics share, a family a file: captions of pairs that overlap (localised), merged predictions.
 
-localised.py, localised_graphs.py, meetings.py   the DVC_ metrics: pairs that overlap enough, and what their words score
-merged.py                                        SODA_m and MergedPRF: predictions merged around anchors
+localised.py, overlap_pairs.py   the DVC_ metrics: pairs that overlap enough, and what their words score
+merged.py                        SODA_m and MergedPRF: predictions merged around anchors
 """
