@@ -166,7 +166,7 @@ FAMILIES = ("regions", "ids", "words")
 
 def read(path: Path, format: str | None, notes: Notes) -> tuple[Pictures, str]:
     source = Source(check_path(path), notes, noun="image")
-    chosen, form = files.choose_format(source.path, format)
+    chosen, form = files.choose_format(source.document, format)
     found: dict[str, Picture] = {}
     for picture in files.read_pictures(chosen, source, form):
         if picture.id in found:

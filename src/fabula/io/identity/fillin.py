@@ -83,7 +83,7 @@ def join_labels(
     refs, preds, grouping = (Source(file, notes, noun="clip") for file in files)
     for clip in (c for clips in sets for c in clips):
         if clip not in truth:
-            raise grouping.wrong("the references do not have this clip", clip, None, f"is {refs.path} of this split?")
+            raise grouping.wrong("the references do not have this clip", clip, None, f"is {refs.document} of this split?")
     grouped = {c for clips in sets for c in clips}
     for clip in truth:
         if clip not in grouped:

@@ -22,7 +22,7 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
 from fabula.data.moments import Id, Query
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, read_objects
+from fabula.documents.files import check_path
 
 KINDS = ("static", "dynamic")
 NAMES = {"true": "rewrite", "static": "disturb_static", "dynamic": "disturb_dynamic"}  # in files
@@ -84,7 +84,7 @@ def read_rewrites(path: Path) -> dict[Id, dict[str, tuple[str, ...]]]:
     """Rewritten and disturbed captions by the id of their moment."""
     source = Source(check_path(path), noun="moment")
     rewrites: dict[Id, dict[str, tuple[str, ...]]] = {}
-    for number, entry in read_objects(source.path):
+    for number, entry in source.document.numbered():
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
