@@ -236,7 +236,7 @@ class BytesDocument(Document):
         self.data, self.name, self.filename = data, name, name + ending
 
     def stream(self) -> io.BufferedReader:
-        return io.BufferedReader(io.BytesIO(self.data))  # type: ignore[arg-type]
+        return io.BufferedReader(io.BytesIO(self.data))
 
     def raw(self) -> bytes:
         return self.data

@@ -9,6 +9,7 @@ from pathlib import Path
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
 from fabula.data.identity import Clip, ClipSet
+from fabula.documents.document import Document
 from fabula.evaluate.base import Request
 from fabula.io import identity
 from fabula.io.identity import fillin
@@ -22,8 +23,8 @@ class Gathered:
 
     sets: list[ClipSet]
     unknown: int
-    predictions: Path
-    grouping: Path  # the file that would have to group blanks
+    predictions: object
+    grouping: object  # the file that would have to group blanks
 
 
 def gather(request: Request, notes: Notes) -> Gathered:
@@ -49,7 +50,7 @@ def gather(request: Request, notes: Notes) -> Gathered:
     )
 
 
-def clip_by_clip(files: tuple[Path, Path, Path], notes: Notes) -> Gathered:
+def clip_by_clip(files: tuple[Path | Document, Path | Document, Path | Document], notes: Notes) -> Gathered:
     """LSMDC's three files: predictions, references, sets."""
     predictions, refs, grouping = files
     truth, sets = fillin.read_references(refs, notes), fillin.read_grouping(grouping, notes)
@@ -59,7 +60,7 @@ def clip_by_clip(files: tuple[Path, Path, Path], notes: Notes) -> Gathered:
     return Gathered(found, len(given) - known, predictions, grouping)
 
 
-def join_sets(truth: Sets, given: Sets, people: str | None, file: Path, notes: Notes) -> list[ClipSet]:
+def join_sets(truth: Sets, given: Sets, people: str | None, file: object, notes: Notes) -> list[ClipSet]:
     """Both sides met by the names of their sets."""
     if not truth:
         raise InputError("the references have no captionset", hint="check the reference file")

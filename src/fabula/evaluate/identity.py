@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from fabula import metrics
 from fabula.core.errors import InputError
@@ -143,7 +142,7 @@ def count(found: Gathered, scored: int, said: bool) -> dict[str, int]:
 # --- what is worth a word --------------------------------------------------------------------------------------------
 
 
-def check_ids(sets: Sequence[ClipSet], file: Path, strict: bool, notes: Notes) -> None:
+def check_ids(sets: Sequence[ClipSet], file: object, strict: bool, notes: Notes) -> None:
     """Say where the number of ids is not the number of blanks; with `strict`, refuse."""
     for clip in (c for s in sets for c in s.clips if c.truth):
         given = sum(map(someone, clip.given or ()))

@@ -14,6 +14,7 @@ from fabula.core.rows import Rows
 from fabula.data.questions import Response
 from fabula.data.result import Result
 from fabula.data.stories import Item
+from fabula.documents.document import Document
 from fabula.evaluate.base import Request, Tally, measure, with_parts
 from fabula.io import questions as files
 from fabula.metrics import Metric
@@ -55,7 +56,9 @@ def run(request: Request) -> Result:
     return replace(with_kinds(result, responses), items=tuple(map(list_item, responses)))
 
 
-def gather(request: Request, predictions: Path, refs: Sequence[Path], notes: Notes) -> list[Response]:
+def gather(
+    request: Request, predictions: Path | Document, refs: Sequence[Path | Document], notes: Notes
+) -> list[Response]:
     """What is answered with what it is held against: of one file, or of two that meet by id."""
     options = request.options
     answers = files.read_responses(predictions, notes, options.format)
@@ -65,7 +68,7 @@ def gather(request: Request, predictions: Path, refs: Sequence[Path], notes: Not
     return files.join_responses(answers, truth, predictions, notes)
 
 
-def choose(request: Request, responses: Sequence[Response], file: Path, notes: Notes) -> list[QuestionMetric]:
+def choose(request: Request, responses: Sequence[Response], file: object, notes: Notes) -> list[QuestionMetric]:
     """The metrics asked for; unasked, those that the file has something for."""
     some = cast("list[QuestionMetric]", request.readable("questions", "questions"))
     able = [m for m in some if any(map(m.can_read, responses))]
