@@ -17,9 +17,9 @@ from fabula.core.errors import FabulaError
 from fabula.data.stories import Columns, Corpus, Event, Segment, Story, join_spans
 from fabula.documents import files
 from fabula.documents.columns import DEEPEST, MOST_FIELDS, MOST_NAMES, Read, guess_kinds, read_plain, scan_stories
-from fabula.documents.columns_twin import scan_stories_python
 from fabula.documents.fields import LONGEST_CAPTION, Source
 from fabula.io import pieces
+from tests.twins.columns import scan_stories_python
 
 native = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here")
 TRUTH = (

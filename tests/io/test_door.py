@@ -20,8 +20,8 @@ from fabula.core.notes import Notes
 from fabula.data.moments import VideoNumbers
 from fabula.documents import safe_open as door
 from fabula.documents.document import open_document
-from fabula.documents.files import load_json, read_elements, read_lines, read_root
-from fabula.documents.records import BEGINS, Shape, read_line_objects, read_line_pieces, read_line_records, read_members
+from fabula.documents.files import load_json, read_elements, read_lines, read_objects, read_root
+from fabula.documents.records import BEGINS, Shape, read_line_pieces, read_line_records, read_members
 from fabula.io import captions, identity, moments, pieces, regions
 from fabula.text.cider import Idf
 
@@ -53,7 +53,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "stories": io.read,
     "pieces": lambda p: drain(pieces.cut_file(p)[0][0].objects()),
     "lines": lambda p: drain(read_lines(p)),
-    "objects": lambda p: drain(read_line_objects(p)),
+    "objects": lambda p: drain(read_objects(p)),
     "records": lambda p: drain(read_line_records(p, SHAPE)),
     "tables": lambda p: drain(read_line_pieces(p, "events")),
     "elements": lambda p: drain(read_elements(p)),

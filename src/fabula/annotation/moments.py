@@ -17,6 +17,7 @@ from pathlib import Path
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.data.moments import Id
+from fabula.documents.document import open_document
 from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import check_path, has_lines, read_objects
 
@@ -58,7 +59,7 @@ def read_moments(path: str | Path, format: str | None = None) -> Iterator[Moment
 
 
 def read_lines(path: Path) -> Iterator[Moment]:
-    source = Source(path, noun="moment")
+    source = Source(open_document(path), noun="moment")
     for number, entry in read_objects(path):
         yield read_line(source.mapping(entry, f"line {number}", hint=f"a moment is {SHAPE}"), f"line {number}", source)
 
@@ -91,7 +92,7 @@ def check_moment(moment: Moment, source: Source) -> Moment:
 def read_others(path: Path, format: str | None) -> Iterator[Moment]:
     from fabula.io.moments import read_queries
 
-    source = Source(path, noun="moment")
+    source = Source(open_document(path), noun="moment")
     for query in read_queries([path], Notes(), format, judged=False).values():
         if not query.text or not query.text.strip():
             raise source.wrong("no words", query.id, None, "a moment needs a coarse caption")

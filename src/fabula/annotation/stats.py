@@ -51,7 +51,7 @@ class Row(NamedTuple):
 def read_fig(path: str | Path) -> Iterator[Row]:
     """The lines of a released file, streamed."""
     source = Source(check_path(path), noun="moment")
-    for number, entry in read_objects(source.path):
+    for number, entry in source.document.numbered():
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")

@@ -26,6 +26,7 @@ from typing import Any
 from fabula.annotation.moments import Moment, read_line
 from fabula.core.errors import InputError, shown
 from fabula.data.moments import Id
+from fabula.documents.document import open_document
 from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import parse_json
 from fabula.llm import Answer, Call
@@ -219,7 +220,7 @@ class Store:
             "cog_desc": caption,
             "duration": duration,
         }
-        return read_line(entry, f"moments row {row}", Source(self.path, noun="moment"))
+        return read_line(entry, f"moments row {row}", Source(open_document(self.path), noun="moment"))
 
     def without(self, recipe: str, moments: Iterable[Moment]) -> Iterator[Moment]:
         """Those of these moments that have no outcome yet."""
@@ -309,7 +310,9 @@ class Store:
         for hash, text in self.rows("SELECT hash, document FROM recipes ORDER BY row"):
             if not isinstance(hash, str):
                 raise self.damaged(hash, "recipe")
-            found[hash] = check_recipe(self.parse(text, f"recipe {hash}"), f"recipe {hash}", Source(self.path))
+            found[hash] = check_recipe(
+                self.parse(text, f"recipe {hash}"), f"recipe {hash}", Source(open_document(self.path))
+            )
         return found
 
     def find_recipe(self, begins: str | None) -> str:
@@ -351,7 +354,7 @@ class Store:
         """State and document of a moment, checked as far as others take them for granted."""
         if not isinstance(state, str):
             raise self.damaged(state, f"outcome of {shown(moment.id)}")
-        source = Source(self.path, noun="moment")
+        source = Source(open_document(self.path), noun="moment")
         return state, check_outcome(self.parse(text, "outcome"), state == "done", moment.id, source)
 
     def states(self, recipe: str) -> dict[str, int]:

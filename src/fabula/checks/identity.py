@@ -173,7 +173,7 @@ def mend_captions(request: CheckRequest, target: Path) -> Mended:
             sets[id] = replace(
                 entry, blanks=tuple(tuple(bare(label) or label for label in clip) for clip in entry.blanks)
             )
-    write_text(check_path(target), captionsets.write_sets(sets, Source(target)))
+    write_text(check_path(target), captionsets.write_sets(sets, Source(open_document(target))))
     return Mended("captionsets", deeds, {"spell": "wrote an id without what stood around it"})
 
 
@@ -190,7 +190,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
             if bare(id) and not SPELLED.fullmatch(id):
                 deeds.append({"deed": "spell", "clip": clip, "blank": i, "before": id, "after": f"[{bare(id)}]"})
     spelled = {clip: () if labels == (fillin.NO_BLANK,) else tuple(map(bare, labels)) for clip, labels in clips.items()}
-    write_text(check_path(target), fillin.write_labels(spelled, Source(target)))
+    write_text(check_path(target), fillin.write_labels(spelled, Source(open_document(target))))
     return Mended("fillin", deeds, {"spell": "wrote an id as [id]"})
 
 

@@ -230,7 +230,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     deeds: list[Deed] = []
     if role(request) == "references":
         mended = [mended_query(q, deeds) for q in read_queries([request.path], request.format, Notes()).values()]
-        lines = write_queries((q for q in mended if q.windows), Source(check_path(target)))
+        lines = write_queries((q for q in mended if q.windows), Source(open_document(target)))
         write_text(check_path(target), lines)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
     answers, _ = read_answers(request, Notes())

@@ -15,7 +15,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.data.stories import Corpus
-from fabula.documents.document import Document
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, encode_json, has_lines, write_text
 from fabula.io import regions as files
@@ -163,8 +163,8 @@ FAMILIES = ("regions", "ids", "words")
 
 
 def read(path: Path, format: str | None, notes: Notes) -> tuple[Pictures, str]:
-    source = Source(check_path(path), notes, noun="image")
-    chosen, form = files.choose_format(source.path, format)
+    source = Source(open_document(path), notes, noun="image")
+    chosen, form = files.choose_format(source.document, format)
     found: dict[str, Picture] = {}
     for picture in files.read_pictures(chosen, source, form):
         if picture.id in found:

@@ -38,8 +38,6 @@ class InputError(FabulaError):
         hint: str | None = None,
         noun: str = "video",
     ) -> None:
-        if (rename := getattr(file, "rename_place", None)) is not None:  # what was given in memory has no lines
-            field = rename(field)
         file = getattr(file, "path", file)  # a document of a file is named by its path
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
         whose = [f"{noun} {shown(video)}"] if video is not None else []

@@ -24,6 +24,7 @@ from fabula.core.options import Options, option
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.data.moments import Id, VideoNumbers
+from fabula.documents.document import Document
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.io import moments as files
@@ -99,8 +100,8 @@ class Retrieval:
 
 
 def retrieval(
-    predictions: str | Path,
-    refs: str | Path | Sequence[str | Path],
+    predictions: str | Path | Document,
+    refs: str | Path | Sequence[str | Path | Document],
     *,
     k: int = 1,
     iou: float = 0.5,

@@ -1,4 +1,4 @@
-"""Stories of a JSON text as columns, by the kernel; its specification is documents/columns_twin.py.
+"""Stories of a JSON text as columns, by the kernel; its specification stands in tests/twins/columns.py.
 
 The whole text is plain or none of it. Plain is what every reader of stories takes without a word: times that are finite
 numbers, captions of reasonable length, nothing missing, no key twice, no half characters. Whatever is not

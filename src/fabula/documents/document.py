@@ -24,8 +24,8 @@ from fabula.documents.files import (
     find_parts,
     open_cursor,
     parse_document,
-    parse_json,
     read_lines,
+    read_objects,
     read_root,
 )
 from fabula.documents.safe_open import open_bytes, read_bytes
@@ -186,7 +186,7 @@ class Document(ABC):
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
         """The entries of lines, or of Parquet, counted from 1; streamed."""
-        return ((number, parse_json(text, self, number)) for number, text in read_lines(self))
+        return read_objects(self)
 
     def entries(self) -> Iterator[tuple[str, Any]]:
         """The same with their places."""
@@ -236,7 +236,7 @@ class BytesDocument(Document):
         self.data, self.name, self.filename = data, name, name + ending
 
     def stream(self) -> io.BufferedReader:
-        return io.BufferedReader(io.BytesIO(self.data))  # type: ignore[arg-type]
+        return io.BufferedReader(io.BytesIO(self.data))
 
     def raw(self) -> bytes:
         return self.data

@@ -73,17 +73,12 @@ class Source:
     notes: Notes = field(default_factory=Notes)
     argument: str | None = None  # what follows the colon of `youcook2:validation`
     noun: str = "video"  # what an id names: a video, or an item of captions
-    unit: str = "line"  # what an entry of the file is called: a line, or a row
     extras: dict[str, dict[str, int]] = field(default_factory=dict)  # whose field → its name → how often
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what else predictions may call a video
     categories: dict[str, str] = field(default_factory=dict)  # of videos
 
     def __post_init__(self) -> None:
         self.document = open_document(self.document)
-
-    @property
-    def path(self) -> Document:
-        return self.document
 
     def wrong(
         self, problem: str, video: object = None, field: str | None = None, hint: str | None = None

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.data.stories import Columns, Corpus, Story
-from fabula.documents.columns_twin import NotPlainError, pass_over, require, take_text
+from fabula.documents.columns import DEEPEST, MOST_FIELDS
 from fabula.documents.fields import LONGEST_CAPTION, is_encodable
 from fabula.documents.files import pause_collector
 
@@ -30,6 +30,15 @@ OF_RESULT = {"timestamp", "sentence"}
 OF_LINE = {"id", "events", "duration"}
 OF_EVENT = {"start", "end", "caption", "score"}
 NUMBERS = {int, float}
+
+
+class NotPlainError(Exception):
+    """The text is not for us."""
+
+
+def require(is_so: bool) -> None:
+    if not is_so:
+        raise NotPlainError
 
 
 def read_plain_stories(value: Any, name: str) -> Corpus | None:
@@ -189,3 +198,23 @@ def take_scores(events: list[dict[str, Any]]) -> NDArray[np.float64] | None:
         return None
     take_numbers([event["score"] for event in events if "score" in event])
     return np.array([event.get("score", np.nan) for event in events], np.float64)
+
+
+def take_text(value: Any) -> str:
+    if type(value) is str and (value.isascii() or is_encodable(value)):
+        return value
+    raise NotPlainError
+
+
+def pass_over(value: Any, depth: int = 1) -> None:
+    """A value that nobody keeps."""
+    if isinstance(value, str):
+        take_text(value)
+    elif isinstance(value, list | dict):
+        require(depth <= DEEPEST)
+        if isinstance(value, dict):
+            require(len(value) <= MOST_FIELDS)
+            for key in value:
+                take_text(key)
+        for inner in value.values() if isinstance(value, dict) else value:
+            pass_over(inner, depth + 1)

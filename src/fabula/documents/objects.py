@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +58,6 @@ LISTS = (  # fields of the entries of formats that are a list in one document
 )
 RECORDS = ({"index", "prediction"}, {"index", "answer"}, {"doc", "resps"})  # the same, of questions
 WANTED = "give a path, a dict, a list, an iterator, a frame, or what fabula.read returns"
-LINE = re.compile(r"^line (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +83,6 @@ class ObjectDocument(Document):
     def place(self, number: int) -> str:
         """Entries are counted from 0, as Python does, where lines of files are from 1."""
         return f"[{number - 1}]"
-
-    def rename_place(self, field: str | None) -> str | None:
-        return field and LINE.sub(lambda found: self.place(int(found[1])), field)
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
         return enumerate(self.value, 1)

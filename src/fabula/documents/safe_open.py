@@ -13,7 +13,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 from fabula.core.errors import InputError
 from fabula.core.memory import available
@@ -21,7 +21,7 @@ from fabula.core.memory import available
 if TYPE_CHECKING:
     from fabula.documents.document import Document
 
-    File = Path | Document
+    File: TypeAlias = Path | Document
 
 STEP = 4 << 20  # bytes between two looks at the memory
 SPARE = 128 << 20  # bytes of memory that stay free while a file is read

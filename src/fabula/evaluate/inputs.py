@@ -124,4 +124,4 @@ def take_sets(options: ScoreOptions) -> ScoreOptions:
         return options
     from fabula.documents.objects import wrap_sets
 
-    return replace(options, sets=wrap_sets(sets))
+    return replace(options, sets=wrap_sets(sets))  # type: ignore[arg-type]

@@ -19,9 +19,9 @@ from fabula.core.rows import Rows
 from fabula.data.ids import describe_match
 from fabula.data.segments import check_references
 from fabula.data.stories import Corpus
-from fabula.documents.document import Document
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, find_parts, name_unit, temporary_folder
+from fabula.documents.files import check_path, find_parts, temporary_folder
 from fabula.evaluate import shards
 from fabula.evaluate.inputs import Readable
 from fabula.evaluate.request import Request
@@ -141,8 +141,12 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
 def stands_twice(found: tuple[int, int, int, int, str], pieces: list[tuple[int, str]]) -> InputError:
     place, line, first_place, first_line, id = found
     path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
-    source = Source(path, unit=name_unit(path))
-    return refuse_twin(source, id, line, first_line) if path == first_path else io.refuse_twin(source, id, first_path)
+    source = Source(open_document(path))
+    return (
+        refuse_twin(source, id, line, first_line)
+        if path == first_path
+        else io.refuse_twin(source, id, open_document(first_path))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,7 @@ def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict
     captioned, events = [False for _ in inputs], 0
     for i, read_from in enumerate(inputs):
         own = [s for cut, s in zip(cuts, seen, strict=True) if cut.set == read_from.set]
-        source = Source(Path(read_from.name), read_from.notes)
+        source = Source(open_document(read_from.name), read_from.notes)
         for s in own:
             source.notes.extend(s.read)
             source.count_unused(s.extras)

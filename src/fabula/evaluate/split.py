@@ -29,7 +29,7 @@ from fabula.core.notes import Notes
 from fabula.data.ids import stem
 from fabula.data.segments import check_predictions, check_references
 from fabula.data.stories import Corpus, Event, Segment, Story
-from fabula.documents.document import Document
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.io.pieces import Piece
 from fabula.jobs.folder import Folder
@@ -156,7 +156,7 @@ def check_stories(cut: Cut, seen: Seen) -> Iterator[tuple[int, Story]]:
 def read_stories(piece: Piece | Whole | Corpus, seen: Seen) -> Iterator[tuple[int, Story]]:
     """0 where there are no lines."""
     if isinstance(piece, Piece):
-        yield from io.read_piece(piece, Source(piece.path, seen.read, unit=piece.unit, extras=seen.extras))
+        yield from io.read_piece(piece, Source(open_document(piece.path), seen.read, extras=seen.extras))
         return
     if isinstance(piece, Whole):
         piece, notes = io.read(piece.path, piece.format)

@@ -94,7 +94,7 @@ def read(path: object, format: str | None = None) -> tuple[Corpus, Notes]:
     kinds: dict[str, dict[str, object]] = {}
     with pause_collector():
         for part in [document] if gathers(document, chosen) else list_parts(document, whole.notes):
-            source = replace(whole, document=part, unit=part.unit)  # notes and extras are shared
+            source = replace(whole, document=part)  # notes and extras are shared
             content, found = open_stories(part, chosen)
             kinds[found.name] = find_header(content, found)
             for story in read_document(content, found, source):

@@ -13,18 +13,19 @@ from typing import Any
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.data.ids import respell_id
-from fabula.documents.document import open_document
-from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_objects
+from fabula.documents.document import Document, open_document
+from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, name_file, read_objects
 from fabula.documents.objects import ENTRY_IDS
 from fabula.documents.tables import read_cells
 
 Id = str | int
+Files = Sequence[str | Path | Document]
 Group = str | int
 LISTS = ("annotations", "images", "regions")  # of a document: entries with an id each
 INSIDE = ("database", "results")  # of a document: what holds its entries by id
 
 
-def find_groups(by: str | Mapping[Any, Any], files: Sequence[str | Path], ids: Iterable[Id]) -> dict[Id, Group]:
+def find_groups(by: str | Mapping[Any, Any], files: Files, ids: Iterable[Id]) -> dict[Id, Group]:
     """The group of every id; an id without one is an error that names it."""
     look, where = choose(by, files)
     found: dict[Id, Group] = {}
@@ -37,7 +38,7 @@ def find_groups(by: str | Mapping[Any, Any], files: Sequence[str | Path], ids: I
     return found
 
 
-def choose(by: str | Mapping[Any, Any], files: Sequence[str | Path]) -> tuple[Callable[[Id], Group | None], str]:
+def choose(by: str | Mapping[Any, Any], files: Files) -> tuple[Callable[[Id], Group | None], str]:
     """How a group is found, and what to call that."""
     if isinstance(by, Mapping):
         return look_up({str(k): check_group(v, k, "the mapping") for k, v in by.items()}), "the mapping has none"
@@ -97,9 +98,9 @@ def read_groups(path: Path) -> dict[str, Group]:
     return known
 
 
-def read_field(path: Path, field: str, known: dict[str, Group]) -> None:
+def read_field(path: Path | Document, field: str, known: dict[str, Group]) -> None:
     """The groups that the entries of a file name."""
-    if holds_only_stories(path) or not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+    if holds_only_stories(path) or not name_file(path).removesuffix(".gz").endswith((".json", ".jsonl")):
         return
     for id, entry in list_entries(path):
         if isinstance(entry, dict) and entry.get(field) is not None:
@@ -112,7 +113,7 @@ def add(known: dict[str, Group], id: str, group: Group, path: object) -> None:
         raise InputError(problem, file=path, video=id, noun="item", hint="it belongs to one")
 
 
-def list_entries(path: Path) -> Iterator[tuple[Any, Any]]:
+def list_entries(path: Path | Document) -> Iterator[tuple[Any, Any]]:
     """The things that a file tells of, by id."""
     if has_lines(path):
         yield from (pair for _, entry in read_objects(path) for pair in name_entry(entry))

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.documents.files import PARQUET, LineBytes, decode_text, name_unit, parse_json
-from fabula.documents.safe_open import name_failures, open_bytes
+from fabula.documents.files import PARQUET, LineBytes, parse_lines
+from fabula.documents.safe_open import name_failures
 
 PIECE = 8 << 20  # bytes, about
 READ = 1 << 20
@@ -29,37 +29,20 @@ class Piece:
     last: int | None = None  # the first that no longer belongs to it; None: to the end
     before: int = 0  # lines or rows that come before it
 
-    @property
-    def unit(self) -> str:
-        """What its entries are called."""
-        return name_unit(self.path)
-
     def objects(self) -> Iterator[tuple[int, Any]]:
         """Entries with their numbers, streamed."""
-        place = self.home / self.path
-        if self.path.suffix == PARQUET:
-            from fabula.documents import parquet
+        chunks = self.chunks()
+        if chunks is not None:
+            return (pair for before, data in chunks for pair in parse_lines(data, self.path, before))
+        from fabula.documents import parquet
 
-            return parquet.read_rows(place, self.path, self.first, self.last, self.before)
-        return ((n, parse_json(text, self.path, n)) for n, text in self.lines(place))
+        return parquet.read_rows(self.home / self.path, self.path, self.first, self.last, self.before)
 
     def chunks(self) -> LineBytes | None:
         """The same as bytes, for those who can read them so; None of Parquet."""
         if self.path.suffix == PARQUET:
             return None
         return LineBytes(self.home / self.path, self.path, self.first, self.last, self.before)
-
-    def lines(self, place: Path) -> Iterator[tuple[int, str]]:
-        with open_bytes(place, self.path) as stream:
-            if self.first:
-                stream.seek(self.first)
-            left = -1 if self.last is None else self.last - self.first
-            number = self.before
-            while left and (raw := stream.readline()):
-                number, left = number + 1, left - len(raw) if self.last is not None else -1
-                text = decode_text(raw, self.path, number).strip()
-                if text:
-                    yield number, text
 
 
 def cut_file(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
+from fabula.documents.document import Document
+
 if TYPE_CHECKING:
     from fabula.jobs.runner import Runner
     from fabula.metrics import Metric, Wanted
@@ -21,7 +23,9 @@ class ArrowTable(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-Data = str | Path | Iterable[object] | ArrowTable  # a file or folder, or dicts, lists, iterators, frames, a Corpus
+Data = (
+    str | Path | Document | Iterable[object] | ArrowTable
+)  # a file or folder, or dicts, lists, iterators, frames, a Corpus
 Systems = Mapping[str, Data] | Sequence[Data]
 Names = tuple[str, ...] | list[str]
 Paths = tuple[Path, ...] | tuple[str, ...] | list[Path] | list[str]

@@ -16,7 +16,12 @@ SAID = "0.0 - 5.0 seconds, a dog runs."
 
 def read(*entries, durations=None):
     source = Source(Path("a.jsonl"))
-    return [(v, story) for v, story, _ in audit_entries(iter(enumerate(entries, 1)), source, durations)]
+    return [
+        (v, story)
+        for v, story, _ in audit_entries(
+            ((f"line {n}", entry) for n, entry in enumerate(entries, 1)), source, durations
+        )
+    ]
 
 
 def test_a_lines_own_duration_comes_first():

@@ -23,8 +23,8 @@ from fabula.benchmarks.tvr.predictions import (
 from fabula.core.errors import shown
 from fabula.data.moments import Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.files import encode_json
-from fabula.documents.records import Records, Shape, Tables, lift_tables, parse_lines, read_line_records
+from fabula.documents.files import encode_json, parse_lines
+from fabula.documents.records import Records, Shape, Tables, lift_tables, read_line_records
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_object
@@ -48,7 +48,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
                 continue
             name = entry.get("task", "VCMR")
             if name not in LISTS:
-                raise source.wrong(f"a list called {shown(name)}", None, f"{at} task", TASKS)
+                raise source.wrong(f"a list called {shown(name)}", entry.get("desc_id"), f"{at} task", TASKS)
             yield name, read_odd(entry, at, Tables(0, values, shapes), known, numbers, source)
 
 

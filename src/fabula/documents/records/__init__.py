@@ -21,8 +21,6 @@ from fabula.documents.records.tables import (
     find_mark,
     lift_tables,
     lookahead,
-    parse_lines,
-    read_line_objects,
     read_line_pieces,
 )
 
@@ -36,10 +34,8 @@ __all__ = [
     "find_mark",
     "lift_tables",
     "lookahead",
-    "parse_lines",
     "parse_odd_line",
     "read_line_chunks",
-    "read_line_objects",
     "read_line_pieces",
     "read_line_records",
     "read_members",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError
-from fabula.documents.files import LineBytes, load_json, parse_json
+from fabula.documents.files import LineBytes, load_json, parse_json, parse_lines
 from fabula.documents.records import plain
 from fabula.documents.records.plain import BLANKS, Shape, find_extent
-from fabula.documents.records.tables import lookahead, parse_lines
+from fabula.documents.records.tables import lookahead
 from fabula.documents.safe_open import check_held, open_bytes
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def read_line_chunks(path: File, shape: Shape) -> Iterator[Records | list[tuple[
         start = len(codecs.BOM_UTF8) if not before and data.startswith(codecs.BOM_UTF8) else 0
         found = plain.scan_records(data + b"\0", start, len(data), True, shape)
         if not found.ended:
-            yield parse_lines(data, path, before)
+            yield list(parse_lines(data, path, before))
         elif found.n:
             yield Records(found.n, name_columns(shape, found.columns))
 
@@ -226,4 +226,4 @@ def read_members(path: File, lists: Sequence[str], shape: Shape, chunk: int = CH
 
 def parse_odd_line(odd: Odd, path: object) -> list[tuple[int, Any]]:
     """The object of an odd line with its number; nothing where the line is blank."""
-    return parse_lines(odd.text, path, odd.place - 1)
+    return list(parse_lines(odd.text, path, odd.place - 1))

@@ -13,8 +13,8 @@ from typing import Any
 
 from fabula.core.notes import Notes, name_id
 from fabula.data.stories import Corpus, Story
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path
 from fabula.io.answers.answer import Answer, Audit, parse
 from fabula.io.answers.times import UNITS, Options
 from fabula.io.format import STORIES, Format, HeadRule
@@ -87,7 +87,7 @@ def audit(
     """A file of answers as a corpus, with the audit of each video and the remarks on all."""
     from fabula.io import open_stories
 
-    source = Source(check_path(path), argument=argument)
+    source = Source(open_document(path), argument=argument)
     document, _ = open_stories(source.document, FORMAT)
     audits: dict[str, Audit] = {}
     stories: list[Story] = []

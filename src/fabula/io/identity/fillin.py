@@ -10,8 +10,8 @@ from pathlib import Path
 
 from fabula.core.notes import Notes, name_id
 from fabula.data.identity import Clip, ClipSet
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path
 from fabula.io.format import Format
 
 NO_BLANK = "_"
@@ -20,9 +20,9 @@ LINE = "a line is: clip, tab, ids with commas between them (_ for no blank)"
 Labels = dict[str, tuple[str, ...]]  # in file order
 
 
-def read_references(path: str | Path, notes: Notes) -> Labels:
+def read_references(path: str | Path | Document, notes: Notes) -> Labels:
     """Clip → the ids that belong into its blanks; () for `_`."""
-    source = Source(check_path(path), notes, noun="clip")
+    source = Source(open_document(path), notes, noun="clip")
     found = read_labels(source)
     for clip, ids in found.items():
         if not ids:
@@ -30,9 +30,9 @@ def read_references(path: str | Path, notes: Notes) -> Labels:
     return {clip: () if ids == (NO_BLANK,) else ids for clip, ids in found.items()}
 
 
-def read_predictions(path: str | Path, notes: Notes) -> Labels:
+def read_predictions(path: str | Path | Document, notes: Notes) -> Labels:
     """Clip → the ids that a system gave; `_` is kept, for what it means is the metric's to say."""
-    source = Source(check_path(path), notes, noun="clip")
+    source = Source(open_document(path), notes, noun="clip")
     found = read_labels(source)
     if found and not any(found.values()):
         raise source.wrong("no tab in any line, so no ids", next(iter(found)), None, LINE)
@@ -59,9 +59,9 @@ def read_labels(source: Source) -> Labels:
     return found
 
 
-def read_grouping(path: str | Path, notes: Notes) -> list[tuple[str, ...]]:
+def read_grouping(path: str | Path | Document, notes: Notes) -> list[tuple[str, ...]]:
     """The clips of every set."""
-    return list_sets(Source(check_path(path), notes, noun="clip"))
+    return list_sets(Source(open_document(path), notes, noun="clip"))
 
 
 def list_sets(source: Source) -> list[tuple[str, ...]]:
@@ -77,13 +77,18 @@ def list_sets(source: Source) -> list[tuple[str, ...]]:
 
 
 def join_labels(
-    truth: Labels, given: Labels, sets: Sequence[tuple[str, ...]], files: tuple[Path, Path, Path], notes: Notes
+    truth: Labels,
+    given: Labels,
+    sets: Sequence[tuple[str, ...]],
+    files: tuple[Path | Document, Path | Document, Path | Document],
+    notes: Notes,
 ) -> list[ClipSet]:
     """References, predictions and sets (read from `files`) met by the names of their clips."""
-    refs, preds, grouping = (Source(file, notes, noun="clip") for file in files)
+    refs, preds, grouping = (Source(open_document(file), notes, noun="clip") for file in files)
     for clip in (c for clips in sets for c in clips):
         if clip not in truth:
-            raise grouping.wrong("the references do not have this clip", clip, None, f"is {refs.path} of this split?")
+            hint = f"is {refs.document} of this split?"
+            raise grouping.wrong("the references do not have this clip", clip, None, hint)
     grouped = {c for clips in sets for c in clips}
     for clip in truth:
         if clip not in grouped:

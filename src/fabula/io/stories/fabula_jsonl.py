@@ -13,7 +13,7 @@ from fabula.core.errors import InputError
 from fabula.data.stories import Corpus, Event, Segment, Story
 from fabula.documents.columns import BOM, scan_stories
 from fabula.documents.fields import Source, plain_caption, plain_number, plain_segment
-from fabula.documents.files import LineBytes, cut_lines, encode_json, parse_json
+from fabula.documents.files import LineBytes, encode_json, parse_lines
 from fabula.io.format import STORIES, Format, HeadRule, note_losses
 
 SHAPE = '{"id": video, "duration": s, "events": [{"start": s, "end": s, "caption": text, "score": x}, …]}'
@@ -32,7 +32,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
 
 
 def refuse_twin(source: Source, video: str, number: int, first: int) -> InputError:
-    problem = f"this video id stands twice, first on {source.unit} {first}"
+    problem = f"this video id stands twice, first on {source.document.unit} {first}"
     return source.wrong(problem, video, source.document.place(number), "keep one of the two")
 
 
@@ -41,9 +41,7 @@ def read_chunks(chunks: LineBytes, source: Source) -> Iterator[tuple[int, Story]
     for before, data in chunks:
         read = scan_stories(data, len(BOM) if before == 0 and data.startswith(BOM) else 0, "lines")
         if read is None:
-            yield from read_numbered(
-                ((n, parse_json(text, chunks.named, n)) for n, text in cut_lines(data, before, chunks.named)), source
-            )
+            yield from read_numbered(parse_lines(data, chunks.named, before), source)
             continue
         read.count_unused("lines", source)
         yield from zip((read.lines + (before + 1)).tolist(), read.stories(), strict=True)

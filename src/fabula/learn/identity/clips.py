@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
+from fabula.documents.document import open_document
 from fabula.documents.fields import JsonObject, Source
 from fabula.documents.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
@@ -328,7 +329,7 @@ def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetTex
     path = check_path(path)
     if path.is_dir():
         path = pick_split(path, split)
-    return read_sets(Source(path, notes, noun="captionset"))
+    return read_sets(Source(open_document(path), notes, noun="captionset"))
 
 
 def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fabula.core.errors import InputError, SpecError
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, load_json, write_text
+from fabula.documents.files import write_text
 from fabula.stats.calibration import Binning, Floats, fit_platt, sigmoid
 
 KINDS = ("none", "temperature", "platt")
@@ -59,8 +60,8 @@ def write_calibration(path: Path, calibration: CaptionCalibration) -> None:
 
 def read_calibration(path: Path, weights: str) -> CaptionCalibration:
     """A calibration of these weights; one of others is refused."""
-    source = Source(check_path(path), noun="calibration")
-    entry = source.mapping(load_json(source.path), "the file", hint=HINT)
+    source = Source(open_document(path), noun="calibration")
+    entry = source.mapping(source.document.tree(), "the file", hint=HINT)
     numbers = {name: source.number(source.entry(entry, name), name) for name in ("a", "b", "captions")}
     if entry.get("kind") not in KINDS:
         raise InputError("no calibration", file=path, hint=HINT)

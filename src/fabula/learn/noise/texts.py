@@ -21,8 +21,8 @@ from fabula.annotation.disturb import disturb
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
 from fabula.data.moments import Id, Query
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, read_objects
 
 KINDS = ("static", "dynamic")
 NAMES = {"true": "rewrite", "static": "disturb_static", "dynamic": "disturb_dynamic"}  # in files
@@ -82,9 +82,9 @@ def texts_of(
 
 def read_rewrites(path: Path) -> dict[Id, dict[str, tuple[str, ...]]]:
     """Rewritten and disturbed captions by the id of their moment."""
-    source = Source(check_path(path), noun="moment")
+    source = Source(open_document(path), noun="moment")
     rewrites: dict[Id, dict[str, tuple[str, ...]]] = {}
-    for number, entry in read_objects(source.path):
+    for number, entry in source.document.numbered():
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")

@@ -19,6 +19,7 @@ from torch import Tensor
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.moments import Id, Query, Ranking, VideoNumbers
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import write_text
 from fabula.evaluate.rankings import Reading, moment_rows
@@ -157,7 +158,7 @@ def plain_lines(answers: Sequence[Answer], names: Sequence[str], path: Path) -> 
     """Fabula's own lines: of each answer the first list that there is."""
     lists = (answer.vcmr or answer.svmr or answer.vr for answer in answers)
     numbers = VideoNumbers({name: i for i, name in enumerate(names)})
-    return lines.write_rankings((r for r in lists if r is not None), numbers, Source(path, noun="query"))
+    return lines.write_rankings((r for r in lists if r is not None), numbers, Source(open_document(path), noun="query"))
 
 
 def tvr_rows(ranking: Ranking) -> list[list[float]]:

@@ -344,11 +344,11 @@ def part_name(file: Path) -> list[str]:
 def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
     """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
     from fabula.documents.fields import Source as Fields
-    from fabula.documents.files import check_path, read_objects
+    from fabula.documents.files import check_path
 
     source = Fields(check_path(path), noun="moment")
     candidates: dict[Id, tuple[JsonObject, ...]] = {}
-    for number, entry in read_objects(source.path):
+    for number, entry in source.document.numbered():
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
+from fabula.documents.document import open_document
 from fabula.documents.fields import JsonDict, Source
 from fabula.documents.files import write_text
 from fabula.io.identity.captionsets import SetText, write_sets
@@ -236,6 +237,6 @@ def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: boo
         stride = recipe.stride if split == "train" else recipe.set_clips
         sets = dict(one for film in split_films for one in sets_of(film, stride))
         path = folder / f"{split}.jsonl"
-        write_text(path, write_sets(sets, Source(path, Notes(), noun="captionset")))
+        write_text(path, write_sets(sets, Source(open_document(path), Notes(), noun="captionset")))
         count += len(sets)
     return count

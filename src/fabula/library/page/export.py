@@ -20,6 +20,7 @@ import numpy as np
 
 from fabula.core.errors import FabulaError, SpecError, shown
 from fabula.data.moments import Id, Ranking, VideoNumbers
+from fabula.documents.document import open_document
 from fabula.documents.fields import JsonDict, Source
 from fabula.io.moments.lines import write_rankings
 from fabula.library.page.catalogue import Catalogue
@@ -88,7 +89,7 @@ def write_submission(marks: Sequence[ExportedMoment]) -> str:
             scores = np.array([m.score for m in members], float) if all(m.score is not None for m in members) else None
             yield Ranking(query, spans, scores, np.array([numbers[m.video.video] for m in members], np.int64))
 
-    return "".join(write_rankings(rank(), numbers, Source(Path("submission.jsonl"), noun="query")))
+    return "".join(write_rankings(rank(), numbers, Source(open_document(Path("submission.jsonl")), noun="query")))
 
 
 class Pipe(io.RawIOBase):

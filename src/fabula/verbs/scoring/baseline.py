@@ -13,6 +13,7 @@ from fabula.core.notes import Notes, ignore
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.data.stories import Corpus
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, write_text
 from fabula.evaluate.baselines.identity import KINDS, Labels
@@ -87,7 +88,7 @@ def baseline(
     for line in notes.lines():
         warn(line)
     if out is not None:
-        write_text(check_path(out), fillin.write_labels(filled, Source(Path(out))))
+        write_text(check_path(out), fillin.write_labels(filled, Source(open_document(Path(out)))))
     return filled
 
 

@@ -1,6 +1,6 @@
 """The readable twin of the kernel of documents/columns.py: the text parsed by the standard library, and judged.
 
-Nobody reads files through it: without the kernel, stories are read by the readers that know what to say.
+Without the kernel, stories are read by the readers that know what to say.
 """
 
 from __future__ import annotations
@@ -12,18 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from fabula.documents.columns import DEEPEST, MOST_FIELDS, MOST_NAMES, WHOSE, Read
-from fabula.documents.fields import LONGEST_CAPTION, is_encodable
+from fabula.documents.columns import MOST_FIELDS, MOST_NAMES, WHOSE, Read
+from fabula.documents.fields import LONGEST_CAPTION
 from fabula.documents.files import TwiceError, build_object
-
-
-class NotPlainError(Exception):
-    """The text is not for us."""
-
-
-def require(is_so: bool) -> None:
-    if not is_so:
-        raise NotPlainError
+from fabula.documents.object_columns import NotPlainError, pass_over, require, take_text
 
 
 def parse_whole(digits: str) -> int:
@@ -186,12 +178,6 @@ def take_list(value: Any) -> list[Any]:
     raise NotPlainError
 
 
-def take_text(value: Any) -> str:
-    if type(value) is str and (value.isascii() or is_encodable(value)):
-        return value
-    raise NotPlainError
-
-
 def take_caption(value: Any) -> str:
     text = take_text(value)
     require(len(text) * 4 <= LONGEST_CAPTION or len(text.encode()) <= LONGEST_CAPTION)
@@ -223,17 +209,3 @@ def take_duration(entry: dict[str, Any], key: str = "duration") -> float:
     seconds = take_number(entry[key])
     require(seconds > 0)
     return seconds
-
-
-def pass_over(value: Any, depth: int = 1) -> None:
-    """A value that nobody keeps."""
-    if isinstance(value, str):
-        take_text(value)
-    elif isinstance(value, list | dict):
-        require(depth <= DEEPEST)
-        if isinstance(value, dict):
-            require(len(value) <= MOST_FIELDS)
-            for key in value:
-                take_text(key)
-        for inner in value.values() if isinstance(value, dict) else value:
-            pass_over(inner, depth + 1)
