@@ -9,8 +9,10 @@ import pytest
 from fabula import text
 from fabula.core.rows import Rows
 from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.diagnosis.finding import Found, Limits, find_many
 from fabula.metrics import Metric, metric
 from fabula.metrics.stories import Stories
+from fabula.pair.grid import Grid
 from fabula.text._scorer import OneByOne
 
 PROGRESS = re.compile(r"fabula: .*: \d+ of \d+( \(\d+ %\))?")  # printed every ten seconds, so it hangs on the machine
@@ -97,3 +99,8 @@ PREDICTED_STORIES = {
     ],
     "v_b": [(21, 24, "add oil to a pan"), (6, 19, "chop an onion")],
 }
+
+
+def find(ref: Story, pred: Story, captions, limits: Limits, in_time: bool = True) -> Found:
+    """The errors of one story. captions [G, P], None where there are no words."""
+    return find_many(Grid.of([(ref, pred)]), None if captions is None else captions.ravel(), limits, in_time)[0]

@@ -1,11 +1,10 @@
-"""Expressions compiled late, values made once."""
+"""Expressions compiled late."""
 
 import re
 
 import pytest
 
 from fabula.core.patterns import lazy
-from fabula.data.stories import once
 
 
 def test_a_lazy_pattern_is_the_pattern():
@@ -25,20 +24,3 @@ def test_a_lazy_pattern_is_compiled_when_it_is_used(monkeypatch):
     with pytest.raises(AttributeError):
         late.match("a")
     assert compiled == [("a", 0)]
-
-
-def test_once():
-    class Thing:
-        """A thing."""
-
-        made = 0
-
-        @once
-        def value(self) -> int:
-            """How often it was made."""
-            self.made += 1
-            return self.made
-
-    thing = Thing()
-    assert (thing.value, thing.value, thing.made, Thing().value) == (1, 1, 1, 1)
-    assert Thing.value.__doc__ == "How often it was made."

@@ -11,11 +11,10 @@ from fabula.core.errors import SpecError
 from fabula.data.stories import Corpus
 from fabula.diagnosis import Limits, errors
 from fabula.diagnosis.errors import REPAIRS
-from fabula.diagnosis.finding import find
 from fabula.metrics import metric
 from fabula.report.diagnose import as_json, how
 from fabula.stats import Resampling
-from tests.toys import corpus, story
+from tests.toys import corpus, find, story
 
 SODA = "SODA_c(text=exact,tok=none)"
 FEW = Resampling(resamples=50)

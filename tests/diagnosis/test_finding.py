@@ -9,13 +9,13 @@ import pytest
 
 from fabula.data.stories import Corpus, Story
 from fabula.diagnosis.errors import join_sets, repair_stories, score_again
-from fabula.diagnosis.finding import Found, Limits, find, find_many
+from fabula.diagnosis.finding import Found, Limits, find_many
 from fabula.match import greedy, hungarian, ordered
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
 from fabula.pair.grid import Grid
 from fabula.pair.tiou import Matrix, intersection, tiou
-from tests.toys import story
+from tests.toys import find, story
 
 TIMES = [0, 1, 2, 2.5, 4, 5, 7, 10, 20]
 

@@ -7,7 +7,7 @@ from fabula.core.notes import Notes
 from fabula.data.moments import Moment, Query, Ranking, VideoNumbers
 from fabula.evaluate import rankings
 from fabula.evaluate.rankings import Reading, moment_rows
-from fabula.metrics.moments import grounding, mr_map, svmr, vcmr, vr
+from fabula.metrics.moments import grounding, mr, svmr, vcmr, vr
 
 
 def queries(n: int) -> dict:
@@ -112,7 +112,7 @@ def test_answers_to_a_query_are_laid_end_to_end_each_cut_first():
     """As QVHighlights' mAP gathers them; R1 in the same list keeps the last."""
     wrong = [Moment(50 + k, 60 + k, score=0.1) for k in range(10)]
     answers = [Ranking.of(0, [*wrong, Moment(0, 10, score=0.9)]), Ranking.of(0, [Moment(0, 10, score=0.5)])]
-    joined, last = mr_map.Metric(repeated="join", order="file"), mr_map.Metric(repeated="last", order="file")
+    joined, last = mr.MeanPrecision(repeated="join", order="file"), mr.MeanPrecision(repeated="last", order="file")
     found = moment_rows([joined, last], queries(1), [("", r) for r in answers])
     assert found.rows[joined]["map"].tolist() == [1.0]  # the right one has the best score of the eleven
     assert found.rows[last]["map"].tolist() == [1.0]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fabula import io
 from fabula.core.errors import FabulaError
-from fabula.io.given.columns import read_plain_stories
+from fabula.documents.object_columns import read_plain_stories
 from tests.io.test_fuzz import mangled, serialised
 
 TRUTH = {

@@ -288,8 +288,9 @@ def test_bad_input_costs_one_line(folder: Path, run: Path, tmp_path: Path, monke
 
 def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path):
     pytest.importorskip("httpx", reason="the extra llm is not installed")
+    from fabula.annotation import benchmark as api
     from fabula.annotation.recipe import RecipeOptions
-    from fabula.verbs.building import annotate as api
+    from fabula.verbs.building.commands.annotate import make_scorer
 
     moments = tmp_path / "moments.jsonl"
     rows = rows_of(6, 2000)
@@ -297,7 +298,7 @@ def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path)
         "".join(json.dumps({k: v for k, v in r.items() if not k.startswith("fig")}) + "\n" for r in rows)
     )
     recipe = RecipeOptions(blind=True, scorer=f"noise:{run}", scorer_features=(str(folder / "clips.safetensors"),))
-    ran = api.run(moments, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe)
+    ran = api.run(moments, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe, make_scorer=make_scorer)
     assert ran.states == {"done": 6} and ran.made <= 6 * 5  # no judge is asked
     told = api.export(api.ExportOptions(store=tmp_path / "s", out=tmp_path / "out"))
     assert told["recipe"]["scorer"] == "noise" and len(told["recipe"]["evaluator"]["weights"]) == 16
@@ -318,7 +319,7 @@ def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path)
         assert row.scores == pytest.approx([c["score"] for c in entry["candidates"]], abs=1e-4)
     assert "simulated: the scores say nothing" in (tmp_path / "out" / "README.md").read_text()
     assert str(run) not in (tmp_path / "out" / "README.md").read_text()
-    again = api.run(None, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe)
+    again = api.run(None, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe, make_scorer=make_scorer)
     assert again.made == 0 and again.recipe == ran.recipe
 
 

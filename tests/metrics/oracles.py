@@ -12,6 +12,7 @@ from fabula.core.spec import show
 from fabula.data.stories import Story
 from fabula.match import ordered
 from fabula.match.ordered import marked_pairs
+from fabula.metrics.precision import precision_of_ties
 from fabula.metrics.stories._families.overlap_pairs import GARBAGE, letters
 from fabula.pair.tiou import intersection, sound
 from fabula.text import bleu, cider, meteor, rouge
@@ -24,6 +25,16 @@ def row(metric: Any, ref: Story, pred: Story, ctx: Any) -> Row:
     """The row of one video."""
     family = "DVC" if metric.name.startswith("DVC_") else metric.name
     return EQUATIONS[family](metric, ref, pred, ctx)  # type: ignore[no-any-return, operator]
+
+
+def highlight(metric: Any, positive: Any, saliency: Any) -> float:
+    """HL_mAP or HL_Hit1 of one query at one level. positive [C, A]: 0 or 1 per annotator."""
+    if metric.name == "HL_Hit1":
+        best = int(saliency.argmax())
+        return float(positive[best].max()) if best < len(positive) else 0.0
+    scores = np.zeros(len(positive))
+    scores[: len(saliency)] = saliency[: len(scores)]
+    return float(precision_of_ties(positive, scores, metric.steps).mean())
 
 
 def miou(metric: Any, ref: Story, pred: Story, ctx: Any) -> Row:

@@ -12,7 +12,7 @@ import fabula
 from fabula.core.errors import InputError
 from fabula.data.regions import FORMS, corners
 from fabula.data.stories import Corpus, Event, Segment, Story
-from fabula.match.boxes import merged
+from fabula.match.boxes import merge_boxes
 from fabula.match.nms import nms
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
@@ -81,7 +81,9 @@ def test_a_box_overlaps_itself_whole(wide, high):
 def test_no_overlap_of_boxes_warns_or_leaves_its_range(g, p, pixel):
     iou = box_iou(np.array(g), np.array(p), pixel)
     assert ((iou >= 0) & (iou <= 1)).all()
-    merged(box_iou(np.array(g), np.array(g), pixel), 0.7)
+    whole = box_iou(np.array(g), np.array(g), pixel)
+    groups = merge_boxes(whole.__getitem__, len(g), 0.7, len(g))
+    assert sorted(i for group in groups for i in group) == list(range(len(g)))
     for form in FORMS:
         corners(np.array(g), form, pixel)
 

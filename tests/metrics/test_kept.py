@@ -52,9 +52,9 @@ def test_a_run_and_its_pairs_share_what_was_made() -> None:
     assert data is not None
     (block,) = data.blocks(False)
     paired = metric("SODA_c").pair_up(block)  # type: ignore[attr-defined]
-    (scored,) = paired.made[Grid].told.values()
+    (scored,) = paired.made[Grid].caption_scores.values()
     assert scored.known.all() and result.pairs("SODA_c")["v"][0][0].text == scored.values[0]
-    assert base.last_comparison.data is data and len(paired.made[Grid].told) == 1
+    assert base.last_comparison.data is data and len(paired.made[Grid].caption_scores) == 1
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:

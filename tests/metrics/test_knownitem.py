@@ -7,13 +7,13 @@ import pytest
 
 import fabula
 from fabula.core.errors import SpecError
-from fabula.metrics.moments.knownitem import look, watched
+from fabula.metrics.moments.knownitem import find_seconds, sum_watched
 from tests.moment_toys import lines
 
 
 def seconds(answers, window, own=0):
     spans = np.array([a[1:] for a in answers], dtype=float).reshape(-1, 2)
-    return look(spans, np.array([a[0] for a in answers], dtype=np.int64), own, np.array([window], dtype=float))
+    return find_seconds(spans, np.array([a[0] for a in answers], dtype=np.int64), own, np.array([window], dtype=float))
 
 
 def test_by_pencil():
@@ -28,7 +28,7 @@ def test_by_pencil():
 
 def test_several_windows_the_first_that_is_reached():
     spans, videos = np.array([[0.0, 50.0]]), np.zeros(1, dtype=np.int64)
-    assert look(spans, videos, 0, np.array([[30.0, 40.0], [12.0, 14.0], [60.0, 70.0]])) == 12
+    assert find_seconds(spans, videos, 0, np.array([[30.0, 40.0], [12.0, 14.0], [60.0, 70.0]])) == 12
 
 
 def test_against_watching_second_by_second():
@@ -55,7 +55,7 @@ def test_against_watching_second_by_second():
 
 
 def test_the_union_counts_once():
-    assert watched(np.array([[0.0, 4], [2, 6], [10, 11], [0, 4]]), np.array([0, 0, 0, 1])) == 6 + 1 + 4
+    assert sum_watched(np.array([[0.0, 4], [2, 6], [10, 11], [0, 4]]), np.array([0, 0, 0, 1])) == 6 + 1 + 4
 
 
 def test_scored_from_files(tmp_path):

@@ -7,8 +7,8 @@ from fabula.core.errors import SpecError
 from fabula.data.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
-from fabula.metrics.moments._lengths import count_queries, of_length, weight_of
 from fabula.metrics.moments.base import first_place, places
+from fabula.metrics.moments.mr import MeanPrecision, count_queries, of_length
 
 HERE, THERE = "kitchen", "garden"
 
@@ -129,7 +129,7 @@ def test_a_length_is_averaged_over_the_queries_that_have_it():
     assert (found["r1@0.5"], found["short-r1@0.5"], found["middle-r1@0.5"]) == (pytest.approx(1 / 3), 1, 0)
     found = values("MR_mAP", short, middle, middle)
     assert (found["map"], found["short"], found["middle"], found["long"]) == (pytest.approx(1 / 3), 1, 0, 0)
-    assert [weight_of(f) for f in ("short-r1@0.5", "short", "map@0.5", "r1@0.5", "long@0.5")] == [
+    assert [MeanPrecision().weight(f) for f in ("short-r1@0.5", "short", "map@0.5", "r1@0.5", "long@0.5")] == [
         "n short",
         "n short",
         "n full",

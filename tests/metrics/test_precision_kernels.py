@@ -9,13 +9,14 @@ from fabula import _kernels
 from fabula.data.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
-from fabula.metrics.moments._highlights import LEVELS
+from fabula.metrics.moments.hl import LEVELS
 from fabula.metrics.precision import (
     precision_of_clips,
     precision_of_clips_python,
     precision_of_windows,
     precision_of_windows_python,
 )
+from tests.metrics.oracles import highlight
 
 needs_kernels = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here")
 TAUS = (0.0, 0.3, 0.5, 0.7, 0.95)
@@ -100,5 +101,5 @@ def test_many_queries_are_scored_as_each_alone(name: str) -> None:
         for clip, row in zip(query.saliency.clips, query.saliency.marks, strict=True):
             marks[clip] = row
         judged = ranking.saliency is not None and len(ranking.saliency) and C
-        wanted = [own.unit((marks >= least) * 1.0, ranking.saliency) if judged else 0.0 for _, least in levels]
+        wanted = [highlight(own, (marks >= least) * 1.0, ranking.saliency) if judged else 0.0 for _, least in levels]
         assert [found[level][q] for level, _ in levels] == wanted

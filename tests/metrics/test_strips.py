@@ -81,7 +81,7 @@ def test_a_matching_of_rows_is_that_of_the_matrix(step):
 
 def test_portions_and_strips_hold_what_they_may():
     many = Story("v", tuple(Event(Segment(k, k + 1)) for k in range(10)))
-    few = strips.part(many, 0, 2)
+    few = many.part(0, 2)
     cut_up = list(strips.strips(many, few, 6))
     assert [len(part) for part in cut_up] == [3, 3, 3, 1]
     assert tuple(e for part in cut_up for e in part.events) == many.events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from fabula.data.stories import Corpus, Event, Story
 
@@ -28,7 +28,7 @@ class Place:
         )
         return " ".join([*where, *([self.detail] if self.detail else [])])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {"video": self.video, "event": self.event, "seen": self.detail}
 
 
@@ -41,7 +41,7 @@ class Facts:
     durations: Mapping[str, float] = field(default_factory=dict)  # the file's own, else the references'
     known: frozenset[str | int] | None = None  # ids of the references; None where there are none
     part: str = "event"  # what the numbers in places count
-    more: Any = None  # what a family of checks brings for itself: boxes, rankings, blanks
+    more: object = None  # what a family of checks brings for itself: boxes, rankings, blanks
 
     def events(self) -> Iterator[tuple[str, int, Event]]:
         for video, story in self.corpus.items():
@@ -80,7 +80,7 @@ class Finding:
     places: tuple[Place, ...]
     fix: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {
             "check": self.check,
             "level": self.level,

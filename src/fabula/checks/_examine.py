@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
 
 from fabula.checks._check import Facts, Finding, Level, Place
 from fabula.core.notes import Notes
@@ -27,7 +26,7 @@ class Report:
     def sound(self) -> bool:
         return not self.at("error")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         levels: tuple[Level, ...] = ("error", "warning", "info")
         return {
             "numbers": dict(self.numbers),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fabula.data.stories import Corpus, Event, Segment, Story
 
@@ -27,7 +26,7 @@ class Deed:
     before: tuple[float, float] | None = None
     after: tuple[float, float] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {
             "deed": self.deed,
             "video": self.video,

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,9 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, encode_json, has_lines, write_text
-from fabula.documents.head import Head
 from fabula.io import regions as files
 
 WHOLE = 0.99  # of the image
@@ -55,7 +54,7 @@ def flagged(fault: Callable[[Picture, Size | None], Flags]) -> Callable[[Facts],
     return find
 
 
-def shown(box: Any) -> str:
+def shown(box: Boxes) -> str:
     return f"[{', '.join(f'{x:g}' for x in box)}]"
 
 
@@ -211,7 +210,7 @@ DEEDS = {
 def mend(request: CheckRequest, target: Path) -> Mended:
     """Swapped, cut, dropped; written as xywh: lines where the name ends in .jsonl, else as COCO has it."""
     pictures, _, _ = read_under_reference_ids(request, Notes())
-    deeds: list[dict[str, Any]] = []
+    deeds: list[dict[str, object]] = []
     mended = [repair_picture(p, pictures.sizes.get(id), deeds) for id, p in pictures.images.items()]
     to = "lines" if has_lines(target) else "coco"
     write_text(check_path(target), as_lines(mended, target) if to == "lines" else [json.dumps(as_coco(mended))])
@@ -219,7 +218,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     return Mended(to, deeds, DEEDS, lost)
 
 
-def repair_picture(picture: Picture, size: Size | None, deeds: list[dict[str, Any]]) -> Picture:
+def repair_picture(picture: Picture, size: Size | None, deeds: list[dict[str, object]]) -> Picture:
     """With boxes as corners of a sound box, each once."""
     rows: list[int] = []
     boxes = corners(picture.boxes, picture.form).copy()
@@ -251,12 +250,12 @@ def repair_picture(picture: Picture, size: Size | None, deeds: list[dict[str, An
 
 def as_lines(pictures: list[Picture], target: Path) -> Iterator[str]:
     for p in pictures:
-        line: dict[str, Any] = {"image_id": p.id, "boxes": p.boxes.tolist(), "captions": list(p.captions)}
+        line: dict[str, object] = {"image_id": p.id, "boxes": p.boxes.tolist(), "captions": list(p.captions)}
         line |= {} if p.scores is None else {"scores": p.scores.tolist()}
         yield encode_json(line | ({} if p.size is None else {"width": p.size[0], "height": p.size[1]}), target)
 
 
-def as_coco(pictures: list[Picture]) -> Any:
+def as_coco(pictures: list[Picture]) -> object:
     """Results where there are scores, else images and annotations."""
     boxes = [
         {"image_id": p.id, "bbox": box, "caption": caption}
@@ -270,7 +269,7 @@ def as_coco(pictures: list[Picture]) -> Any:
     return {"images": sizes, "annotations": boxes}
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     keys = head.first_entry.keys()
     return bool(keys & {"bbox", "boxes"}) or {"regions"} <= keys
 

@@ -53,13 +53,12 @@ def pool_stories(
 
 def join_stories(stories: Sequence[Story]) -> Columns:
     """The events of all of them, end to end."""
-    said = [story.scores for story in stories]
-    scores = None
-    if any(some is not None for some in said):
-        scores = np.concatenate(
-            [np.full(len(story), np.nan) if x is None else x for story, x in zip(stories, said, strict=True)]
-        )
-    return Columns(join_spans(stories), join_words(stories), scores)
+    scores = [story.scores for story in stories]
+    joined = None
+    if any(x is not None for x in scores):
+        both = zip(stories, scores, strict=True)
+        joined = np.concatenate([np.full(len(story), np.nan) if x is None else x for story, x in both])
+    return Columns(join_spans(stories), join_words(stories), joined)
 
 
 def find_places(columns: Columns, owner: Index, order: Order) -> Index:

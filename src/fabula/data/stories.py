@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from math import inf, nan
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 
-T = TypeVar("T")
 Checklist = tuple[tuple[str, tuple[str, ...]], ...]  # dimension by dimension, the points that a full account makes
 DIMENSIONS = (
     "segment_detail_caption",
@@ -22,30 +23,6 @@ DIMENSIONS = (
     "speech_content",
     "camera_state",
 )  # of checklists: SodaM's (Yao et al., ICML 2026)
-
-
-class once(Generic[T]):  # noqa: N801  (a decorator)
-    """A value made when first asked for and kept: functools.cached_property without its lock.
-
-    Up to Python 3.11 that lock costs more than what stories make of themselves; two threads may make a value twice.
-    """
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self.make, self.__doc__ = make, make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> once[T]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: object | None, owner: type) -> once[T] | T:
-        if instance is None:
-            return self
-        made = self.make(instance)
-        object.__setattr__(instance, self.name, made)  # found there the next time, before this is asked
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +54,8 @@ class Event:
 
 def count_points(checklist: Checklist) -> dict[str, int]:
     """How many points each dimension of SodaM has."""
-    held = {dimension: len(points) for dimension, points in checklist}
-    return {dimension: held.get(dimension, 0) for dimension in DIMENSIONS}
+    counts = {dimension: len(points) for dimension, points in checklist}
+    return {dimension: counts.get(dimension, 0) for dimension in DIMENSIONS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,22 +81,21 @@ class LateEvents:
     def __get__(self, story: Story | None, owner: type) -> tuple[Event, ...]:
         if story is None:
             return ()
-        if story.columns is None:
+        if story.last is None:
             raise AttributeError("events")
-        made = story.columns.events(story.first, story.last)
-        object.__setattr__(story, "events", made)
-        return made
+        events = story.columns.events(story.first, story.last)
+        object.__setattr__(story, "events", events)
+        return events
 
 
 class InColumns:
-    """Where the events of a story stand that was made by `Story.of_columns`: from `first` up to `last`."""
+    """Where the events of a story stand in its columns: from `first` up to `last`, or all of them."""
 
-    columns: Columns | None = None
     first: int = 0
-    last: int = 0
+    last: int | None = None  # None: the story was made of events, and its columns are its own
 
 
-@dataclass(frozen=True)  # no slots: spans and captions are kept once made
+@dataclass(frozen=True)  # no slots: columns and orders are cached
 class Story(InColumns):
     """What happens in one video, in the order in which the file tells it."""
 
@@ -141,99 +117,108 @@ class Story(InColumns):
     def __getstate__(self) -> dict[str, object]:
         return {"id": self.id, "events": self.events, "duration": self.duration}  # not the columns of all the others
 
-    def __len__(self) -> int:
-        return len(self.events) if self.columns is None else self.last - self.first
+    def to_dict(self) -> dict[str, object]:
+        """As a line of Fabula's own format."""
+        found: dict[str, object] = {"id": self.id} | ({} if self.duration is None else {"duration": self.duration})
+        found["events"] = [
+            {"start": e.segment.start, "end": e.segment.end}
+            | ({} if e.caption is None else {"caption": e.caption})
+            | ({} if e.score is None else {"score": e.score})
+            for e in self.events
+        ]
+        return found
 
-    @once
+    def __len__(self) -> int:
+        return len(self.events) if self.last is None else self.last - self.first
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Those that it stands in, maybe with other stories."""
+        spans = np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
+        scores = [e.score for e in self.events]
+        unscored = scores.count(None) == len(scores)
+        found = None if unscored else np.array([nan if x is None else x for x in scores])
+        return Columns(spans, [e.caption for e in self.events], found)
+
+    @property
     def spans(self) -> NDArray[np.float64]:
         """Starts and ends. [N, 2]"""
-        if self.columns is not None:
-            return self.columns.spans[self.first : self.last]
-        return np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
+        return self.columns.spans[self.first : self.last]
 
     @property
     def words(self) -> list[str | None]:
         """What every event says; None where it says nothing."""
-        if self.columns is not None:
-            return self.columns.captions[self.first : self.last]
-        return [e.caption for e in self.events]
+        return self.columns.captions[self.first : self.last]
 
     @property
     def scores(self) -> NDArray[np.float64] | None:
         """The system's own confidence in every event, NaN where it gives none; None where it gives none at all. [N]"""
-        if self.columns is not None:
-            return None if self.columns.scores is None else self.columns.scores[self.first : self.last]
-        said = [e.score for e in self.events]
-        return None if said.count(None) == len(said) else np.array([nan if x is None else x for x in said])
+        return None if self.columns.scores is None else self.columns.scores[self.first : self.last]
 
-    @once
+    @cached_property
     def captions(self) -> list[str]:
         """The words of every event; an error where there are none."""
-        words: list[Any] = self.words
+        words = self.words
         if None in words:
             raise InputError(
                 f"{words.count(None)} of {len(words)} events have no caption",
                 video=self.id,
                 hint="a metric that compares captions needs them; SODA_d, mIoU and PRF do not",
             )
-        return words
+        return cast("list[str]", words)
 
     def renamed(self, id: str) -> Story:
         """The same under another id."""
-        if self.columns is None:
+        if self.last is None:
             return Story(id, self.events, self.duration)
         return Story.of_columns(id, self.columns, self.first, self.last, self.duration)
 
+    def part(self, start: int, end: int) -> Story:
+        """Some of its events, in their order."""
+        if self.last is None:
+            return Story(self.id, self.events[start:end], self.duration)
+        first, last = self.first + start, min(self.last, self.first + end)
+        return Story.of_columns(self.id, self.columns, first, last, self.duration)
+
     def in_order(self) -> Story:
         """The same story told in time, whatever the file's order: by start, then end, then words (`order`)."""
-        return self if self.sorted_in_time is None else self.sorted_in_time
+        return self.rearranged(self.order)
 
     def by_start(self) -> Story:
         """Sorted by start alone, as published evaluators sort; on ties the file's order stays."""
-        return self if self.sorted_by_start is None else self.sorted_by_start
+        return self.rearranged(self.start_order)
 
-    @once
-    def sorted_in_time(self) -> Story | None:
-        """Kept, for many rules read it; None where this story stands so already."""
-        return self.rearranged(self.order)
-
-    @once
-    def sorted_by_start(self) -> Story | None:
-        return self.sorted_in_time if self.start_order == self.order else self.rearranged(self.start_order)
-
-    def rearranged(self, places: list[int]) -> Story | None:
-        """The events at these places; None where they stand so already."""
+    def rearranged(self, places: list[int]) -> Story:
+        """The events at these places; itself where they stand so already."""
         if places == list(range(len(places))):
-            return None
-        if self.columns is None:
+            return self
+        if self.last is None:
             return Story(self.id, tuple([self.events[i] for i in places]), self.duration)
         words, scores = self.words, self.scores
         columns = Columns(self.spans[places], [words[i] for i in places], None if scores is None else scores[places])
         return Story.of_columns(self.id, columns, 0, len(places), self.duration)
 
-    @once
+    @cached_property
     def order(self) -> list[int]:
         """Where each event of `in_order` stands in this story.
 
         What start and end leave open the words decide, so that a shuffled copy of a story is told as the story is:
         events that are still equal are the same event.
         """
-        if self.columns is None:
-            keys = [time_key(e) for e in self.events]
-        else:
-            keys = [(*span, c or "") for span, c in zip(self.spans.tolist(), self.words, strict=True)]
+        if self.last is None:
+            return sorted(range(len(self)), key=[time_key(e) for e in self.events].__getitem__)
+        keys = [(*span, c or "") for span, c in zip(self.spans.tolist(), self.words, strict=True)]
         return sorted(range(len(keys)), key=keys.__getitem__)
 
-    @once
+    @cached_property
     def start_order(self) -> list[int]:
         """Where each event of `by_start` stands in this story."""
-        starts = [e.segment.start for e in self.events] if self.columns is None else self.spans[:, 0].tolist()
-        return sorted(range(len(starts)), key=starts.__getitem__)
+        return sorted(range(len(self)), key=self.spans[:, 0].tolist().__getitem__)
 
 
 def time_key(event: Event) -> tuple[float, float, str, list[tuple[str, list[str]]]]:
     """What events are ordered by: start, end, words; and the points of a checklist, whatever their order."""
-    points = sorted((dimension, sorted(told)) for dimension, told in event.checklist or ())
+    points = sorted((dimension, sorted(texts)) for dimension, texts in event.checklist or ())
     return event.segment.start, event.segment.end, event.caption or "", points
 
 
@@ -260,15 +245,6 @@ class Corpus(Mapping[str, Story]):
     def __contains__(self, id: object) -> bool:
         return id in self.stories
 
-    @overload
-    def get(self, id: str, default: None = None, /) -> Story | None: ...
-    @overload
-    def get(self, id: str, default: Story, /) -> Story: ...
-    @overload
-    def get(self, id: str, default: T, /) -> Story | T: ...
-    def get(self, id: str, default: Any = None, /) -> Any:
-        return self.stories.get(id, default)
-
     def items(self) -> ItemsView[str, Story]:
         return self.stories.items()
 
@@ -290,41 +266,25 @@ class Corpus(Mapping[str, Story]):
         return join_spans(self.stories.values())
 
 
-Run = tuple["Columns | None", int, int, Story]  # columns, from where to where; or, without columns, a story
-
-
-def find_runs(stories: Iterable[Story]) -> list[Run]:
-    """Stories that stand end to end in the same columns are one run of them."""
-    runs: list[Run] = []
-    columns: Columns | None = None
-    first = last = 0
+def find_runs(stories: Iterable[Story]) -> list[tuple[Columns, int, int | None]]:
+    """Columns, from where to where; stories that stand end to end in the same columns are one run of them."""
+    runs: list[tuple[Columns, int, int | None]] = []
     for story in stories:
-        if story.columns is columns and story.first == last and columns is not None:
-            last = story.last
-            continue
-        if columns is not None:
-            runs.append((columns, first, last, story))
-        columns, first, last = story.columns, story.first, story.last
-        if columns is None:
-            runs.append((None, 0, 0, story))
-    if columns is not None:
-        runs.append((columns, first, last, story))
+        if runs and runs[-1][0] is story.columns and runs[-1][2] == story.first and story.last is not None:
+            runs[-1] = (story.columns, runs[-1][1], story.last)
+        else:
+            runs.append((story.columns, story.first, story.last))
     return runs
 
 
 def join_spans(stories: Iterable[Story]) -> NDArray[np.float64]:
     """The spans of all stories, end to end. [ΣN, 2]"""
-    runs = find_runs(stories)
-    parts = [story.spans if columns is None else columns.spans[first:last] for columns, first, last, story in runs]
-    return np.concatenate(parts) if parts else np.zeros((0, 2))
+    return np.concatenate([np.zeros((0, 2)), *(c.spans[first:last] for c, first, last in find_runs(stories))])
 
 
 def join_words(stories: Iterable[Story]) -> list[str | None]:
     """The words of all stories, end to end. [ΣN]"""
-    words: list[str | None] = []
-    for columns, first, last, story in find_runs(stories):
-        words += story.words if columns is None else columns.captions[first:last]
-    return words
+    return list(chain.from_iterable(c.captions[first:last] for c, first, last in find_runs(stories)))
 
 
 @dataclass(frozen=True, slots=True)

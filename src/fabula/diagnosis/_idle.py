@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fabula.core.notes import Notes
 from fabula.data.ids import reconcile
@@ -33,12 +32,12 @@ class Facts:
             missing=sum(not predictions.get(v) for v in videos),
             malformed=sum(not e.segment.sound for story in stories for e in story.events),
             unsorted=sum(story.in_order() is not story for story in stories),
-            tied=sum(story.order != story.start_order for story in (*stories, *lay_together(refs))),
+            tied=sum(story.order != story.start_order for story in (*stories, *pool_events(refs))),
             longest=max((len(story) for story in predictions.values()), default=0),
             ascii_only=all((e.caption or "").isascii() for story in stories for e in story.events),
         )
 
-    def idle(self, field: str, here: Any, there: Any) -> bool:
+    def idle(self, field: str, here: object, there: object) -> bool:
         """True where the rule can change nothing here."""
         match field:
             case "refs" | "best_by":
@@ -54,11 +53,11 @@ class Facts:
             case "columns":
                 return self.longest < 11
             case "top":
-                return all(n is None or self.longest <= n for n in (here, there))
+                return all(n is None or (isinstance(n, int) and self.longest <= n) for n in (here, there))
         return False
 
 
-def lay_together(refs: Sequence[Corpus]) -> Iterator[Story]:
+def pool_events(refs: Sequence[Corpus]) -> Iterator[Story]:
     """The events of all sets of each video, as refs=merged reads them."""
     if len(refs) > 1:
         for video in dict.fromkeys(v for ref in refs for v in ref):

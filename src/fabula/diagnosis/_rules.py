@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
 from fabula.core.rows import Rows, Units, group_keys
+from fabula.data.result import Result
 from fabula.evaluate.base import Memory, Request
 from fabula.evaluate.tasks import find_task
 from fabula.metrics import Metric
+from fabula.metrics.base import Array
 
 TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
 APART = 1e-7  # nor one of a unit's own number
 STORIES = ("dense", "procedure")  # held in memory, and prepared by metrics alone
 
 Unit = str | int
-Numbers = NDArray[Any]
 Index = NDArray[np.int64]
 Apart = tuple[str, float, float]  # a unit, its own number here and there; NaN where it does not count
 
@@ -42,10 +42,10 @@ class Bench:
 
     request: Request
     task: str
-    idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
+    idle: Callable[[str, object, object], bool] = lambda name, here, there: False  # may the change of a field act?
     memory: Memory = field(default_factory=Memory)
 
-    def run(self, request: Request) -> Any:
+    def run(self, request: Request) -> Result:
         """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
         shared = request.protocol is None or (self.task in STORIES and not request.protocol.answers)
         return find_task(self.task).run(replace(request, memory=self.memory if shared else None))
@@ -136,8 +136,8 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     if are_same(here, there):
         return []
     units = group_keys(here.keys), group_keys(there.keys)
-    tell = a.influencing_columns(here, number), b.influencing_columns(there, number)
-    differing = find_differing((here, there), units, tell)
+    columns = a.influencing_columns(here, number), b.influencing_columns(there, number)
+    differing = find_differing((here, there), units, columns)
     places = [np.array([of.place.get(unit, -1) for unit in differing], np.int64) for of in units]  # [D] each
     x, y = alone(a, here, number, units[0], places[0]), alone(b, there, number, units[1], places[1])
     counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
@@ -152,20 +152,20 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     ]
 
 
-def alone(metric: Metric, rows: Rows, number: str, units: Units, places: Index) -> Numbers:
+def alone(metric: Metric, rows: Rows, number: str, units: Units, places: Index) -> Array:
     """The units' own numbers; NaN for one that is not there (−1). [D]"""
     found = np.full(len(places), nan)
     found[places >= 0] = metric.each_unit_value(rows, number, units, places[places >= 0])
     return found
 
 
-def find_differing(tables: tuple[Rows, Rows], units: tuple[Units, Units], tell: tuple[Numbers, Numbers]) -> list[Unit]:
+def find_differing(tables: tuple[Rows, Rows], units: tuple[Units, Units], columns: tuple[Array, Array]) -> list[Unit]:
     """The units of both tables whose rows are not alike in what is telling."""
-    if tables[0].keys == tables[1].keys and tell[0].shape == tell[1].shape:
-        alike = (np.abs(tell[0] - tell[1]) <= APART).all(axis=1)
+    if tables[0].keys == tables[1].keys and columns[0].shape == columns[1].shape:
+        alike = (np.abs(columns[0] - columns[1]) <= APART).all(axis=1)
         return list(dict.fromkeys(tables[0].keys[i] for i in np.flatnonzero(~alike).tolist()))
     every = list(dict.fromkeys([*units[0].place, *units[1].place]))
-    if tell[0].shape[1:] != tell[1].shape[1:]:
+    if columns[0].shape[1:] != columns[1].shape[1:]:
         return every
     places = [np.array([of.place.get(unit, -1) for unit in every], np.int64) for of in units]
     counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
@@ -173,7 +173,7 @@ def find_differing(tables: tuple[Rows, Rows], units: tuple[Units, Units], tell: 
     size = counts[0][even]
     step = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
     rows = [of.order[np.repeat(of.starts[at[even]], size) + step] for of, at in zip(units, places, strict=True)]
-    other = ~(np.abs(tell[0][rows[0]] - tell[1][rows[1]]) <= APART).all(axis=1)
+    other = ~(np.abs(columns[0][rows[0]] - columns[1][rows[1]]) <= APART).all(axis=1)
     differs = np.ones(len(every), bool)
     differs[even] = np.bincount(np.repeat(np.arange(len(even)), size)[other], minlength=len(even)) > 0
     return [every[k] for k in np.flatnonzero(differs).tolist()]

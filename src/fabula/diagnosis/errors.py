@@ -71,14 +71,6 @@ def add_missed(ref: Story, pred: Story, found: Found) -> Events:
     return [*pred.events, *(ref.events[g] for g in found.missed)]
 
 
-def drop_hallucinated(ref: Story, pred: Story, found: Found) -> Events:
-    return drop_events(pred, found.hallucinated)
-
-
-def drop_duplicates(ref: Story, pred: Story, found: Found) -> Events:
-    return drop_events(pred, found.duplicate)
-
-
 def relocate(ref: Story, pred: Story, found: Found) -> Events:
     return replace_events(
         pred, {p: replace(pred.events[p], segment=ref.events[g].segment) for g, p in found.mislocated}
@@ -127,11 +119,11 @@ def cut_merged(ref: Story, pred: Story, found: Found) -> Events:
 
 REPAIRS: dict[str, Callable[[Story, Story, Found], Events]] = {
     "missed": add_missed,
-    "hallucinated": drop_hallucinated,
+    "hallucinated": lambda ref, pred, found: drop_events(pred, found.hallucinated),
     "mislocated": relocate,
     "miscaptioned": reword,
     "out_of_order": reorder,
-    "duplicate": drop_duplicates,
+    "duplicate": lambda ref, pred, found: drop_events(pred, found.duplicate),
     "split": join_split,
     "merged": cut_merged,
     "identity": rename,

@@ -24,25 +24,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.data.stories import Corpus, Story
-from fabula.diagnosis._assignment import assignment, assignment_many
-from fabula.match.ordered import ordered, ordered_many
+from fabula.diagnosis._assignment import assignment_many
+from fabula.match.ordered import ordered_many
 from fabula.metrics import Metric
-from fabula.metrics.base import Array, Row
-from fabula.metrics.stories import Stories, StoryMetric, compare
+from fabula.metrics.base import Array
+from fabula.metrics.stories import Stories, StoryMetric, compare, soda_d
 from fabula.metrics.stories.base import take_best
+from fabula.pair.captions import Captions
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.strips import MANY
-from fabula.pair.tiou import Matrix
 
 CHAIN = ("count", "localisation", "captions", "order")
 BOUNDS = ("n", "L", "W", "S")
+SODA_D = soda_d.Metric()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +63,8 @@ class Factors:
         return {name: getattr(self, name) for name in CHAIN} | {"product": self.product}
 
 
-def find_bounds(iou: Matrix, captions: Matrix | None) -> dict[str, float]:
-    """n, L, W, S of one video, each times 2/(G + P)."""
-    G, P = iou.shape
-    L, by_iou = assignment(iou)
-    if captions is None:
-        W, S = L, ordered(iou)[0]
-    else:
-        C = iou * captions
-        U, by_both = assignment(C)
-        W = max(U, *(sum_exchanged(iou, captions, pairs) for pairs in (by_iou, by_both)))
-        S = ordered(C)[0]
-    share = 2 / (G + P)
-    return {"n": min(G, P) * share, "L": L * share, "W": min(W, L) * share, "S": S * share}
-
-
-def sum_exchanged(iou: Matrix, captions: Matrix, pairs: Sequence[tuple[int, int]]) -> float:
-    """Σ IoU(g, p)·T(g, π(p)) of these pairs under the best exchange π of captions among all predictions."""
-    if not pairs:
-        return 0.0
-    rows = [g for g, _ in pairs]
-    weight = np.array([iou[g, p] for g, p in pairs])  # [m]
-    return assignment(weight[:, None] * captions[rows])[0]
-
-
-def find_all_bounds(grid: Grid, iou: Cells, captions: Cells | None) -> dict[str, Array]:
-    """`find_bounds` of all pairs of stories of a grid. [N] each"""
+def find_bounds(grid: Grid, iou: Cells, captions: Cells | None) -> dict[str, Array]:
+    """n, L, W, S of all pairs of stories of a grid, each times 2/(G + P); 0 where nothing is predicted. [N] each"""
     G, P = grid.shapes.T
     L, by_iou = assignment_many(iou, grid.shapes)
     if captions is None:
@@ -95,14 +72,17 @@ def find_all_bounds(grid: Grid, iou: Cells, captions: Cells | None) -> dict[str,
     else:
         C = iou * captions
         U, by_both = assignment_many(C, grid.shapes)
-        W = np.maximum.reduce([U, *(sum_all_exchanged(grid, iou, captions, by) for by in (by_iou, by_both))])
+        W = np.maximum.reduce([U, *(sum_exchanged(grid, iou, captions, by) for by in (by_iou, by_both))])
         S = ordered_many(C, grid.shapes)[0]
     share = 2 / (G + P)
     return {"n": np.minimum(G, P) * share, "L": L * share, "W": np.minimum(W, L) * share, "S": S * share}
 
 
-def sum_all_exchanged(grid: Grid, iou: Cells, captions: Cells, paired: Mask) -> Array:
-    """`sum_exchanged` of all pairs of stories; paired: a flag for each cell that is a pair. [N]"""
+def sum_exchanged(grid: Grid, iou: Cells, captions: Cells, paired: Mask) -> Array:
+    """Σ IoU(g, p)·T(g, π(p)) of each two stories' pairs under the best exchange π of captions among all predictions.
+
+    paired: a flag for each cell that is a pair. [N]
+    """
     weight = np.zeros(int(grid.shapes[:, 0].sum()))  # [ΣG]
     weight[grid.gold[paired]] = iou[paired]
     rows = np.bincount(grid.gold[paired], minlength=len(weight)) > 0
@@ -117,21 +97,16 @@ class Chain(StoryMetric):
 
     name = "chain"
     portion: ClassVar[int | None] = MANY
-    soda: Any = None
+    soda: StoryMetric = SODA_D
 
-    def prepare(self, data: Stories) -> Any:
-        return self.soda.prepare(data)
+    def prepare(self, data: Stories) -> Captions | None:
+        found: Captions | None = self.soda.prepare(data)
+        return found
 
-    def many(self, pairs: Sequence[tuple[Story, Story]], ctx: Any) -> Mapping[str, Array]:
+    def many(self, pairs: Sequence[tuple[Story, Story]], ctx: Captions | None) -> Mapping[str, Array]:
         grid = self.grid(pairs)
         captions = None if ctx is None else ctx.scores(grid, np.ones(len(grid.pair), bool))
-        return find_all_bounds(grid, self.soda.ious(grid), captions)
-
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        if not len(pred):
-            return dict.fromkeys(BOUNDS, 0.0)
-        captions = None if ctx is None else ctx.matrix(ref, pred)
-        return find_bounds(self.soda.iou(ref, pred), captions)
+        return find_bounds(grid, self.soda.ious(grid), captions)
 
     def best_rows(self, rows: Rows) -> Rows:
         return take_best(rows, "S")
@@ -147,7 +122,7 @@ def chain_rows(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Rows:
     if not factorisable(metric):
         raise SpecError(f"{metric.name} is no product of factors; SODA_c and SODA_d are")
     rules = {f: getattr(metric, f) for f in ("refs", "missing", "order", "segments", "eps")}
-    return Chain(soda=metric, **rules).table(compare(refs, preds))
+    return Chain(soda=cast("StoryMetric", metric), **rules).table(compare(refs, preds))
 
 
 def factors(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Factors:

@@ -16,13 +16,13 @@ import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.data.stories import Event, Story, join_spans
+from fabula.data.stories import Event, join_spans
 from fabula.diagnosis._assignment import assignment_many
 from fabula.match import Pairs
 from fabula.match.greedy import greedy_many
 from fabula.match.ordered import ordered_many
 from fabula.pair.grid import Cells, Grid, Index, Mask, before
-from fabula.pair.tiou import Matrix, Spans, overlap, shared
+from fabula.pair.tiou import Spans, overlap, shared
 
 PERSON = re.compile(r"\b[Pp]\d+\b")
 DIGIT = re.compile(r"[Pp]\d")  # found in a third of the time
@@ -33,11 +33,13 @@ Thing = TypeVar("Thing")
 class Limits(Options):
     """From which number on something counts."""
 
-    near: float = option(0.1, "IoU of a pair at least.", shows_default=True)
-    right: float = option(0.5, "IoU of a well located pair.", shows_default=True)
-    inside: float = option(0.75, "Share that makes a piece.", shows_default=True)
-    words: float = option(0.2, "Caption score of right words.", shows_default=True)
-    matching: Literal["greedy", "ordered"] = option("greedy", "Pairs.", shows_default=True)
+    near: float = option(0.1, "Minimum IoU of a pair.", shows_default=True)
+    right: float = option(0.5, "Minimum IoU of a well located pair.", shows_default=True)
+    inside: float = option(0.75, "Minimum share of a segment inside another that makes it a piece.", shows_default=True)
+    words: float = option(0.2, "Minimum caption score of a right caption.", shows_default=True)
+    matching: Literal["greedy", "ordered"] = option(
+        "greedy", "Matching of predictions with references.", shows_default=True
+    )
 
     def __post_init__(self) -> None:
         for name in ("near", "right", "inside"):
@@ -67,11 +69,6 @@ class Found:
 
     def count(self, kind: str) -> int:
         return len(getattr(self, kind)) + (len(self.unsorted) if kind == "out_of_order" else 0)
-
-
-def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_time: bool = True) -> Found:
-    """captions [G, P]: caption scores, None where there are no words; in_time: the metric sorts predictions itself."""
-    return find_many(Grid.of([(ref, pred)]), None if captions is None else captions.ravel(), limits, in_time)[0]
 
 
 def find_many(grid: Grid, captions: Cells | None, limits: Limits, in_time: bool = True) -> list[Found]:
@@ -125,8 +122,7 @@ def length(spans: Spans) -> Cells:
 
 def mark(cells: Mask, events: Index, size: int) -> Mask:
     """The events that have one of these cells. [N]"""
-    found: Mask = np.bincount(events[cells], minlength=size) > 0
-    return found
+    return np.bincount(events[cells], minlength=size) > 0
 
 
 def mark_largest(values: Cells, events: Index) -> Mask:
@@ -153,8 +149,7 @@ def cover_wholes(
     events = whole[cells[starts]]
     covered = np.zeros(len(W), bool)
     covered[events[overlap(hull, W[events]) >= right]] = True
-    found: Mask = pieces & several[whole] & covered[whole]
-    return found
+    return pieces & several[whole] & covered[whole]
 
 
 def cut(things: list[Thing], owners: Index, videos: int) -> Iterator[list[Thing]]:
@@ -236,8 +231,7 @@ def exchanged_cells(grid: Grid, m: Index, g: Index, p: Index) -> Index:
 
 def find_cycles(to: dict[int, int]) -> list[list[int]]:
     """The cycles of a permutation."""
-    visited: set[int] = set()
-    found = []
+    visited, found = set[int](), list[list[int]]()
     for start in to:
         cycle, i = [], start
         while i not in visited:

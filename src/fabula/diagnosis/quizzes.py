@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
@@ -107,7 +108,7 @@ def stress_answers(
     """Every way of spoiling, under every metric."""
     for way in changes or ():
         if way not in WAYS:
-            raise SpecError(f"no way to spoil an answer is called {way!r}; {close_to(way, list(WAYS))}")
+            raise SpecError(f"no perturbation of answers is called {way!r}; {close_to(way, list(WAYS))}")
     names = list(changes or WAYS)
     cells: dict[str, dict[str, Cell | None]] = {}
     for k, metric in enumerate(wanted):
@@ -150,7 +151,7 @@ def spoil(
     return Cell(ratio, chosen.interval, len(base), 0, {}, chosen.method, chosen.reason)
 
 
-def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: np.ndarray[Any, Any]) -> float:
+def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: NDArray[np.int64]) -> float:
     before = metric.fold(base.take(at))[metric.primary]
     after = [metric.fold(t.take(at[at < len(t)]))[metric.primary] for t in tables]
     return float(np.mean(after)) / before if before else float("nan")

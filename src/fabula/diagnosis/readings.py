@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fabula.core.notes import Notes
 from fabula.data.moments import Id, Rankings, VideoNumbers
@@ -31,7 +30,7 @@ class Readings:
         """How many have the same first window as by our own reader, or none by both."""
         return sum(a[:1] == b[:1] for a, b in zip(self.windows[name], self.windows[OURS], strict=True))
 
-    def lines(self) -> Iterator[dict[str, Any]]:
+    def lines(self) -> Iterator[dict[str, object]]:
         """An answer a line, with every reader's windows."""
         for i, (id, text) in enumerate(zip(self.ids, self.answers, strict=True)):
             yield {"id": id, "answer": text, "windows": {name: found[i] for name, found in self.windows.items()}}

@@ -53,7 +53,7 @@ class Faults(vcmr.Metric):
 
     def units(self, block: Block) -> Columns:
         k, tau = self.k[0], self.iou[0]
-        rank = self.moment_ranks(block, own_video_only=False)[f"rank@{show(tau)}"]  # [Q] 0: no right answer
+        rank = super().units(block)[f"rank@{show(tau)}"]  # [Q] 0: no right answer
         at, place = block.ranked(self.order, self.top, right=True)
         video = first_place(block.of[at], place, len(block))  # [Q] infinite: not in the list
         found = rank > 0

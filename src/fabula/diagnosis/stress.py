@@ -22,13 +22,11 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option, same_as
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
-from fabula.data.stories import Corpus, Item, Story
+from fabula.data.stories import Corpus, Story
 from fabula.diagnosis._changes import CHANGES, USUAL, renumber_persons
-from fabula.diagnosis.refusals import REFUSE, refuse_stories
+from fabula.diagnosis.refusals import REFUSE, refuse_stories, tabulate
 from fabula.evaluate.options import ScoreOptions
 from fabula.metrics import Metric
-from fabula.metrics.captions import Items
-from fabula.metrics.stories import Stories
 from fabula.stats.bootstrap import Interval
 from fabula.stats.choose import Chosen, choose_apart, tell_choices
 from fabula.stats.resampling import Resampling, check_seed
@@ -45,14 +43,14 @@ class StressOptions(Options):
 
     ways: tuple[str, ...] = option(
         (),
-        f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: the first ten. Besides: refuse, does it "
-        "pay to say nothing of the hard half?",
+        f"Perturbations, comma separated: {', '.join(CHANGES)}. Default: the first ten. Also: refuse, does it "
+        "pay to leave out the hard half?",
         "-w",
         parts=True,
     )
-    copies: int = option(COPIES, "Spoiled copies of a story.", shows_default=True, at_least=1, at_most=1000)
-    seed: int = option(0, "Of the copies and of the intervals.", shows_default=True)
-    resamples: int = option(2000, "Draws of the intervals.", shows_default=True, at_least=1)
+    copies: int = option(COPIES, "Perturbed copies of a story.", shows_default=True, at_least=1, at_most=1000)
+    seed: int = option(0, "Random seed.", shows_default=True)
+    resamples: int = option(2000, "Number of resamples of the intervals.", shows_default=True, at_least=1)
     spice: str | None = same_as(ScoreOptions, "spice")
 
 
@@ -104,7 +102,7 @@ def stress(
     ci: Resampling | None = None,
     progress: Progress = silent,
 ) -> Stress:
-    """Spoil every story of the corpus in every way, `copies` times, and score it with every metric."""
+    """Perturb every story of the corpus in every way, `copies` times, and score it with every metric."""
     chosen = [metrics.metric(m) if isinstance(m, str) else m for m in wanted]
     for m in chosen:
         if m.reads not in ("stories", "captions"):
@@ -112,7 +110,7 @@ def stress(
     ways = list(USUAL) if changes is None else list(changes)
     for way in ways:
         if way not in (*CHANGES, REFUSE):
-            raise SpecError(f"no way to spoil a reference is called {way!r}; {close_to(way, [*CHANGES, REFUSE])}")
+            raise SpecError(f"no perturbation is called {way!r}; {close_to(way, [*CHANGES, REFUSE])}")
     if copies < 1:
         raise SpecError(f"{copies} copies; there must be at least 1")
     check_seed(seed)
@@ -213,11 +211,4 @@ def score_stories(
     metric: Metric, refs: Mapping[str, Story], predictions: Mapping[str, Story]
 ) -> dict[str | int, float]:
     """One number a story."""
-    if metric.reads == "captions":
-        items = [Item(v, join_captions(predictions[v]), (join_captions(refs[v]),)) for v in refs]
-        return metric.table(Items(items)).by_key(metric.primary)
-    return metric.table(Stories([Corpus(refs)], Corpus(predictions))).by_key(metric.primary)
-
-
-def join_captions(story: Story) -> str:
-    return " ".join(e.caption or "" for e in story.in_order().events)
+    return tabulate(metric, refs, predictions).by_key(metric.primary)

@@ -221,7 +221,7 @@ class Filled:
         """Every blank of a set, as the metric read both sides."""
         metric: fitb.Metric = result.metrics[name]
         clips = self.sets[id]
-        truth, given = metric.truth(clips), metric.given(clips)
+        truth, given = metric.truth(clips), metric.predicted(clips)
         whose = [clip.id for clip in clips.clips for _ in clip.truth]
         out = []
         for x, (clip, who, said) in enumerate(zip(whose, truth, given, strict=False)):

@@ -247,7 +247,7 @@ def oddities(block: Block) -> tuple[Ints, Ints, Ints]:
     kernels = native()
     if kernels is None:
         return oddities_python(block)
-    return cast(tuple[Ints, Ints, Ints], kernels.oddities(block.counts, block.spans, block.given))
+    return cast(tuple[Ints, Ints, Ints], kernels.oddities(block.counts, block.spans, block.listed_scores))
 
 
 def oddities_python(block: Block) -> tuple[Ints, Ints, Ints]:

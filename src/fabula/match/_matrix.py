@@ -14,10 +14,10 @@ Pairs = list[tuple[int, int]]
 def matrix(C: ArrayLike, name: str = "C") -> Matrix:
     """C as contiguous float64. [G, P]"""
     try:
-        given = np.asarray(C)
-        if given.dtype.kind not in "biufO":  # numpy would read dates and digits, and cut complex numbers short
-            raise TypeError(f"its entries are {given.dtype}")
-        array = np.ascontiguousarray(given, dtype=np.float64)
+        entries = np.asarray(C)
+        if entries.dtype.kind not in "biufO":  # numpy would read dates and digits, and cut complex numbers short
+            raise TypeError(f"its entries are {entries.dtype}")
+        array = np.ascontiguousarray(entries, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise MatrixError(f"{name} is not a matrix of numbers ({error})") from None
     if array.size == 0 and array.ndim < 2:

@@ -17,36 +17,22 @@ Matrix = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def merged(iou: Matrix, threshold: float) -> list[list[int]]:
-    """Groups of boxes, by their IoU with one another. [G, G] → indices, each once"""
-    good = iou >= threshold
-    np.fill_diagonal(good, True)
-    near: dict[int, set[int]] = {}  # boxes with neighbours, in their order
-    for i, j in np.argwhere(good & (good.sum(axis=1) > 1)[:, None]).tolist():
-        near.setdefault(i, set()).add(j)
-    groups: list[list[int]] = []
-    alone = set(range(len(good)))
-    while near and len(group := near[max(near, key=lambda i: len(near[i]))]) > 1:  # of equals, max takes the first
-        groups.append(sorted(group))
-        alone -= group
-        near = {i: those - group for i, those in near.items() if i not in group}
-    return groups + [[i] for i in sorted(alone)]
-
-
-def merged_by(rows: Callable[[Ints], Matrix], count: int, threshold: float, step: int) -> list[list[int]]:
-    """The same of very many boxes, whose IoU is made when it is asked for: `rows` of these, `step` at a time.
+def merge_boxes(rows: Callable[[Ints], Matrix], count: int, threshold: float, step: int) -> list[list[int]]:
+    """Groups of boxes, each box once. Their IoU is made when it is asked for: `rows` of these, `step` at a time.
 
     Only the number of each box's neighbours is kept. IoU is the same from either side, so that what a group takes from
     the others is the sum of its own rows.
     """
 
+    whole = rows(np.arange(count)) if count <= step else None
+
     def near(at: Ints) -> NDArray[np.bool_]:
-        good = rows(at) >= threshold
+        good = (rows(at) if whole is None else whole[at]) >= threshold
         good[np.arange(len(at)), at] = True
         return good
 
-    some = [np.arange(start, min(start + step, count)) for start in range(0, count, step)]
-    degree = np.concatenate([np.zeros(0, np.int64), *(near(at).sum(axis=1) for at in some)])
+    parts = [np.arange(start, min(start + step, count)) for start in range(0, count, step)]
+    degree = np.concatenate([np.zeros(0, np.int64), *(near(at).sum(axis=1) for at in parts)])
     alone, groups = np.ones(count, bool), list[list[int]]()
     while count and degree[first := int(np.where(alone, degree, 0).argmax())] > 1 and alone[first]:
         group = np.flatnonzero(near(np.array([first]))[0] & alone)
@@ -65,13 +51,11 @@ class Served(NamedTuple):
     first: NDArray[np.bool_]  # nobody had picked that reference before
 
 
-def serve(iou: Matrix, stray: int = -1) -> Served:
-    """Over IoU [G, P], detections in the order of service. `stray`: what one that overlaps nothing picks."""
-    return serve_parts([iou], stray)
+def serve(parts: Iterable[Matrix], stray: int = -1) -> Served:
+    """Over IoU that comes some detections at a time, in the order of service: [G, p] each.
 
-
-def serve_parts(parts: Iterable[Matrix], stray: int = -1) -> Served:
-    """The same of IoU that comes some detections at a time: [G, p] each."""
+    stray: what a detection picks that overlaps nothing.
+    """
     chosen, found = [np.zeros(0, np.int64)], [np.zeros(0)]
     for iou in parts:
         P = iou.shape[1]
@@ -91,11 +75,11 @@ def serve_parts(parts: Iterable[Matrix], stray: int = -1) -> Served:
     return Served(picked, best, first)
 
 
-def priors(served: Served) -> Matrix:
+def find_priors(served: Served) -> Matrix:
     """The best IoU among the detections that had picked the same reference before; 0 for the first. [P]"""
     prior = np.zeros(len(served.iou))
-    seen: dict[int, float] = {}
+    best: dict[int, float] = {}
     for d, (j, value) in enumerate(zip(served.picked.tolist(), served.iou.tolist(), strict=True)):
-        prior[d] = before = seen.get(j, 0.0)
-        seen[j] = max(before, value)
+        prior[d] = before = best.get(j, 0.0)
+        best[j] = max(before, value)
     return prior

@@ -27,15 +27,15 @@ def greedy_many(C: NDArray[np.float64], shapes: NDArray[np.int64], above: float 
     """Which cells of many matrices end to end, each [G, P], are pairs. [C]"""
     finite(C)
     sizes = shapes[:, 0] * shapes[:, 1]
-    some = np.flatnonzero(above < C)
+    cells = np.flatnonzero(above < C)
     which = np.repeat(np.arange(len(shapes)), sizes)
-    some = some[np.lexsort((-C[some], which[some]))]  # by matrix, the largest first, of equals the first
-    which = which[some]
-    i, j = np.divmod(some - (np.cumsum(sizes) - sizes)[which], shapes[which, 1])
+    cells = cells[np.lexsort((-C[cells], which[cells]))]  # by matrix, the largest first, of equals the first
+    which = which[cells]
+    i, j = np.divmod(cells - (np.cumsum(sizes) - sizes)[which], shapes[which, 1])
     i += (np.cumsum(shapes[:, 0]) - shapes[:, 0])[which]
     j += (np.cumsum(shapes[:, 1]) - shapes[:, 1])[which]
     taken_i, taken_j, pairs = bytearray(int(shapes[:, 0].sum())), bytearray(int(shapes[:, 1].sum())), list[int]()
-    for cell, row, column in zip(some.tolist(), i.tolist(), j.tolist(), strict=True):
+    for cell, row, column in zip(cells.tolist(), i.tolist(), j.tolist(), strict=True):
         if not (taken_i[row] or taken_j[column]):
             taken_i[row] = taken_j[column] = 1
             pairs.append(cell)

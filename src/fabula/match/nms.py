@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from fabula.core.errors import SpecError
 from fabula.pair.tiou import hull_iou
 
-Kept = NDArray[np.int64]
+Places = NDArray[np.int64]
 
 
 def nms(
     spans: ArrayLike, scores: ArrayLike, threshold: float, videos: ArrayLike | None = None, top: int | None = 100
-) -> Kept:
+) -> Places:
     """Which of the windows [N, 2] stay, best first, at most `top`. With `videos`, each video on its own.
 
     On equal scores the video that was named first goes first, then the window that was listed first: the order in
@@ -39,20 +39,20 @@ def nms(
     order = np.lexsort((np.arange(len(p)), group, -s))
     p, group = p[order], group[order]
     alive = np.ones(len(p), dtype=bool)
-    kept: list[int] = []
+    places: list[int] = []
     i = 0
-    while i < len(p) and (top is None or len(kept) < top):
+    while i < len(p) and (top is None or len(places) < top):
         if alive[i]:
-            kept.append(i)
+            places.append(i)
             rest = slice(i + 1, None)
             alive[rest] &= ~((hull_iou(p[i], p[rest]) > threshold) & (group[rest] == group[i]))
         i += 1
-    return order[kept].astype(np.int64)
+    return order[places].astype(np.int64)
 
 
 def shifted_nms(
     spans: ArrayLike, scores: ArrayLike, threshold: float, videos: ArrayLike, top: int | None = 100
-) -> Kept:
+) -> Places:
     """The slip that HERO and TVRetrieval mended and ReLoCLNet has: rows are read one column off.
 
     [video, start, end, score] is taken for [start, end, score]: windows [video number, start] are compared, and the

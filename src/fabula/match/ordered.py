@@ -88,10 +88,10 @@ def find_gaps(chosen: Mask, shapes: Shapes) -> Shapes:
     order = np.lexsort((rows, whose))
     whose, rows, columns = whose[order], rows[order], columns[order]
     height, width = np.diff(rows) - 1, np.diff(columns) - 1
-    some = np.flatnonzero((whose[1:] == whose[:-1]) & (height > 0) & (width > 0))
-    of = whose[some]
-    first = starts[of] + (rows[some] + 1) * shapes[of, 1] + columns[some] + 1
-    return np.stack([first, shapes[of, 1], height[some], width[some]], axis=1)
+    gaps = np.flatnonzero((whose[1:] == whose[:-1]) & (height > 0) & (width > 0))
+    of = whose[gaps]
+    first = starts[of] + (rows[gaps] + 1) * shapes[of, 1] + columns[gaps] + 1
+    return np.stack([first, shapes[of, 1], height[gaps], width[gaps]], axis=1)
 
 
 def table(C: Matrix) -> Matrix:

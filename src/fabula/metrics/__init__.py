@@ -54,12 +54,12 @@ def metric(text: str, task: str | None = None, **params: Any) -> Metric:
         >>> print(fabula.metric("SODA_c(refs=best)"), fabula.metric("PRF", top=15))
         SODA_c(refs=best) PRF(top=15)@0.5
     """
-    name, given = spec.parse(text)
+    name, params_of_text = spec.parse(text)
     cls = find_class(name, task)
     for field in params:
         if field not in cls.defaults():
             raise SpecError(f"{cls.name} has no parameter {field!r}; {close_to(field, list(cls.defaults()))}")
-    return cls(**params).with_params(given)
+    return cls(**params).with_params(params_of_text)
 
 
 def find_class(name: str, task: str | None) -> type[Metric]:
@@ -79,30 +79,30 @@ def is_ambiguous(name: str) -> bool:
 
 def names_of(wanted: Wanted) -> list[str]:
     """Those that are given as text."""
-    some = spec.split(wanted) if isinstance(wanted, str) else wanted if isinstance(wanted, Sequence) else []
-    return [name for name in some if isinstance(name, str)]
+    wanted_metrics = spec.split(wanted) if isinstance(wanted, str) else wanted if isinstance(wanted, Sequence) else []
+    return [name for name in wanted_metrics if isinstance(name, str)]
 
 
-def check_choice(wanted: Wanted, field: str, said: str | None) -> None:
+def check_choice(wanted: Wanted, field: str, value: str | None) -> None:
     """Refuse a spec that sets a field which the option of the same name sets otherwise for all metrics."""
-    for name in names_of(wanted) if said else ():
-        if spec.parse(name)[1].get(field, said) != said:
-            raise SpecError(f"{name} and --{field} {said} contradict each other; leave one of the two out")
+    for name in names_of(wanted) if value else ():
+        if spec.parse(name)[1].get(field, value) != value:
+            raise SpecError(f"{name} and --{field} {value} contradict each other; leave one of the two out")
 
 
-def set_parser(some: Sequence[Metric], spice: str | None) -> list[Metric]:
+def set_parser(wanted_metrics: Sequence[Metric], spice: str | None) -> list[Metric]:
     """With `--spice`, the metrics of scene graphs have them from that parser; none may ask for the other one."""
     if spice is None:
-        return list(some)
-    for m in some:
+        return list(wanted_metrics)
+    for m in wanted_metrics:
         if m.param("spice") not in (None, spice, m.defaults().get("spice")):
             raise SpecError(f"{m} and --spice {spice} contradict each other; leave one of the two out")
-    return [m.with_params({"spice": spice}) if "spice" in m.defaults() else m for m in some]
+    return [m.with_params({"spice": spice}) if "spice" in m.defaults() else m for m in wanted_metrics]
 
 
-def check_parser(some: Iterable[Metric], spice: str | None) -> None:
+def check_parser(wanted_metrics: Iterable[Metric], spice: str | None) -> None:
     """Refuse a `--spice` that nothing uses."""
-    if spice and not any("spice" in m.defaults() for m in some):
+    if spice and not any("spice" in m.defaults() for m in wanted_metrics):
         raise SpecError(f"--spice {spice} is for SPICE and iSPICE, and no metric of scene graphs is asked for")
 
 

@@ -115,19 +115,19 @@ def precision_of_clips_python(
     return out
 
 
-def precision_of_windows(iou: Floats, given: Bools, there: Bools, levels: tuple[float, ...]) -> Floats:
+def precision_of_windows(iou: Floats, ranked: Bools, there: Bools, levels: tuple[float, ...]) -> Floats:
     """Of windows, best first, each taking the free reference it overlaps most, at every threshold of IoU.
 
     iou [Q, P, W], given [Q, P], there [Q, W] → [Q, T]
     """
     kernels = native()
     if kernels is None:
-        return precision_of_windows_python(iou, given, there, levels)
-    found: Floats = kernels.window_precision(np.ascontiguousarray(iou), given, there, list(map(float, levels)))
+        return precision_of_windows_python(iou, ranked, there, levels)
+    found: Floats = kernels.window_precision(np.ascontiguousarray(iou), ranked, there, list(map(float, levels)))
     return found
 
 
-def precision_of_windows_python(iou: Floats, given: Bools, there: Bools, levels: tuple[float, ...]) -> Floats:
+def precision_of_windows_python(iou: Floats, ranked: Bools, there: Bools, levels: tuple[float, ...]) -> Floats:
     """The specification of the kernel."""
     Q, P, W = iou.shape
     T = len(levels)
@@ -144,9 +144,9 @@ def precision_of_windows_python(iou: Floats, given: Bools, there: Bools, levels:
             hits[:, :, p] |= take
             free[query, :, g] &= ~take
             open_ &= ~take
-    rank = np.cumsum(given, axis=1)[:, None]  # [Q, 1, P]
+    rank = np.cumsum(ranked, axis=1)[:, None]  # [Q, 1, P]
     precision = np.cumsum(hits, axis=2) / np.maximum(rank, 1)
-    precision = best_from_here(np.where(given[:, None], precision, 0.0), 2)
+    precision = best_from_here(np.where(ranked[:, None], precision, 0.0), 2)
     total = np.maximum(there.sum(axis=1), 1)[:, None]
     ap: Floats = (precision * hits).sum(axis=2) / total
     return ap

@@ -53,9 +53,9 @@ class Captions:
         if self.roles == "gold-as-hypothesis":
             return self.cells(G, P, wanted)
         turned = grid.turned()
-        asked = np.empty_like(wanted)
-        asked[turned] = wanted
-        found: Cells = self.cells(P, G, asked)[turned]
+        wanted_turned = np.empty_like(wanted)
+        wanted_turned[turned] = wanted
+        found: Cells = self.cells(P, G, wanted_turned)[turned]
         return found
 
     def within(self, ref: Story, pred: Story) -> Strips:
@@ -84,13 +84,13 @@ class Captions:
         ends = list(accumulate(map(len, stories), initial=0))
         return [found[start:end] for start, end in pairwise(ends)]
 
-    def tokenized(self, told: Sequence[Sequence[str]]) -> list[list[str]]:
+    def tokenized(self, lists: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tokens of every sentence of every list."""
         try:
-            return [[self.tokens[c] for c in sentences] for sentences in told]
+            return [[self.tokens[c] for c in sentences] for sentences in lists]
         except KeyError:  # sentences that `tokenize` was not told of
-            self.tokenize(c for sentences in told for c in sentences)
-            return [[self.tokens[c] for c in sentences] for sentences in told]
+            self.tokenize(c for sentences in lists for c in sentences)
+            return [[self.tokens[c] for c in sentences] for sentences in lists]
 
     def about(self) -> dict[str, str]:
         return {self.scorer.name: self.scorer.version}
@@ -113,15 +113,15 @@ class Strips:
         i, j = np.flatnonzero(wanted.any(axis=1)), np.flatnonzero(wanted.any(axis=0))  # of sorted events few overlap
         if not len(i):
             return scores
-        asked = wanted[np.ix_(i, j)]
+        wanted_cells = wanted[np.ix_(i, j)]
         G, P = [self.G[start + k] for k in i.tolist()], [self.P[k] for k in j.tolist()]
         if self.turned:
-            (found,) = self.scorer.pairs_many([(P, G)], np.ascontiguousarray(asked.T).ravel())
+            (found,) = self.scorer.pairs_many([(P, G)], np.ascontiguousarray(wanted_cells.T).ravel())
             found = found.T
         else:
-            (found,) = self.scorer.pairs_many([(G, P)], asked.ravel())
-        self.crowded += int(np.count_nonzero(zero_crowded(found) & asked))
-        scores[np.ix_(i, j)] = np.where(asked, found, 0.0)
+            (found,) = self.scorer.pairs_many([(G, P)], wanted_cells.ravel())
+        self.crowded += int(np.count_nonzero(zero_crowded(found) & wanted_cells))
+        scores[np.ix_(i, j)] = np.where(wanted_cells, found, 0.0)
         return scores
 
     def take_crowded(self) -> Counts:

@@ -37,8 +37,10 @@ class Grid:
     pair: Index  # [C] which pair of stories
     gold: Index  # [C] which of all references
     guess: Index  # [C] which of all predictions
-    kept: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
-    told: dict[object, Scored] = field(default_factory=dict, compare=False, repr=False)  # by what scores captions
+    ious: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
+    caption_scores: dict[object, Scored] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # by what scores captions
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
@@ -67,9 +69,9 @@ class Grid:
 
     def iou(self, eps: float = 0.0, raw: bool = False, swap: bool = False) -> Cells:
         """`tiou` of all pairs, made once; `swap` exchanges the ends of reversed segments."""
-        if (eps, raw, swap) not in self.kept:
-            self.kept[eps, raw, swap] = self.make_iou(eps, raw, swap)
-        return self.kept[eps, raw, swap]
+        if (eps, raw, swap) not in self.ious:
+            self.ious[eps, raw, swap] = self.make_iou(eps, raw, swap)
+        return self.ious[eps, raw, swap]
 
     def make_iou(self, eps: float, raw: bool, swap: bool) -> Cells:
         g, p = join_spans(self.refs), join_spans(self.preds)
@@ -81,9 +83,9 @@ class Grid:
 
     def scored(self, key: object, wanted: Mask, score: Callable[[Mask], Cells]) -> Cells:
         """The wanted cells under this key, each scored once; the others are 0. [C]"""
-        if key not in self.told:
-            self.told[key] = Scored(np.zeros(len(self.pair), bool), np.zeros(len(self.pair)))
-        known, values = self.told[key]
+        if key not in self.caption_scores:
+            self.caption_scores[key] = Scored(np.zeros(len(self.pair), bool), np.zeros(len(self.pair)))
+        known, values = self.caption_scores[key]
         new = wanted & ~known
         if new.any():
             values[new] = score(new)[new]

@@ -23,17 +23,17 @@ def is_large(ref: Story, pred: Story, cells: int | None = None) -> bool:
 
 def portions(pairs: Sequence[Pair], cells: int | None = None) -> Iterator[list[Pair]]:
     """Runs of pairs of stories with at most CELLS cells together; a larger pair by itself."""
-    some: list[Pair] = []
+    portion: list[Pair] = []
     room = most = cells or CELLS
     for ref, pred in pairs:
         size = len(ref) * len(pred)
-        if some and size > room:
-            yield some
-            some, room = [], most
-        some.append((ref, pred))
+        if portion and size > room:
+            yield portion
+            portion, room = [], most
+        portion.append((ref, pred))
         room -= size
-    if some:
-        yield some
+    if portion:
+        yield portion
 
 
 def strips(many: Story, other: Story, cells: int | None = None) -> Iterator[Story]:
@@ -43,12 +43,4 @@ def strips(many: Story, other: Story, cells: int | None = None) -> Iterator[Stor
         return
     step = max(1, (cells or CELLS) // len(other))
     for start in range(0, len(many), step):
-        yield part(many, start, start + step)
-
-
-def part(story: Story, start: int, end: int) -> Story:
-    """Some of its events, in their order."""
-    if story.columns is None:
-        return Story(story.id, story.events[start:end], story.duration)
-    first, last = story.first + start, min(story.last, story.first + end)
-    return Story.of_columns(story.id, story.columns, first, last, story.duration)
+        yield many.part(start, start + step)

@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from fabula.data.result import Result
 from fabula.data.stories import Corpus, Story
 from fabula.evaluate.kept import Filled, Values, values_of
 from fabula.evaluate.pairs import Pairs, find_pairs
 from fabula.report import _graphs
-from fabula.report._events import list_events, order_events
+from fabula.report._events import Cells, list_events, order_events
 
 LEVEL = 6  # of gzip: 9 takes twice as long and makes the page a hundredth smaller
 ALIGNED = 1000  # pairs whose words METEOR aligns
@@ -54,7 +53,7 @@ def read_values(result: Result) -> dict[str, Field]:
     return {name: field for name, field in found.items() if field is not None}
 
 
-def list_metrics(result: Result, values: Mapping[str, Field]) -> list[list[Any]]:
+def list_metrics(result: Result, values: Mapping[str, Field]) -> list[Cells]:
     """Name, the field it shows, and what its numbers are printed times."""
     return [[name, values[name][0], s.scale] for name, s in result.scores.items() if name in values]
 
@@ -81,7 +80,7 @@ def tell_apart(names: Sequence[str]) -> list[str]:
 # --- items -----------------------------------------------------------------------------------------------------------
 
 
-def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
+def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, object]:
     """[id, numbers per system, candidate per system, references, maybe graphs per system, maybe blanks per system]."""
     first, values = results[0], [read_values(r) for r in results]
     names = list(values[0])
@@ -110,15 +109,13 @@ def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, A
     }
 
 
-def list_blanks(result: Result, judge: str, id: str) -> list[list[Any]] | None:
+def list_blanks(result: Result, judge: str, id: str) -> list[Cells] | None:
     """[clip, who it is, who was said, pairs that agree, pairs] a blank; null: the set has none to compare."""
     filled: Filled = result.kept
     return [list(blank) for blank in filled.judge(result, judge, id)] if id in filled.sets else None
 
 
-def sort_worst_first(
-    rows: list[list[Any]], names: Sequence[str], then: Callable[[Sequence[Any]], float] = lambda row: 0.0
-) -> int:
+def sort_worst_first(rows: list[Cells], names: Sequence[str], then: Callable[[Cells], float] = lambda row: 0.0) -> int:
     """Sorts by the first system's leading metric, and tells which; what was not scored comes last."""
     lead = next((names.index(name) for name in LEADING if name in names), 0)
     if names:
@@ -129,14 +126,14 @@ def sort_worst_first(
 # --- stories ---------------------------------------------------------------------------------------------------------
 
 
-def list_stories(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
+def list_stories(results: Sequence[Result], systems: Sequence[str]) -> dict[str, object]:
     """[id, numbers per system, seconds, events per set, per system (events, pairs per set), maybe graphs] a row; null:
     not there."""
     sets = results[0].refs
     pairs = [find_pairs(result) for result in results]
     values = [read_values(r) for r in results]
     names = list(values[0])
-    rows: list[list[Any]] = []
+    rows: list[Cells] = []
     for video in dict.fromkeys(v for ref in sets for v in ref):
         stories = [ref.get(video) for ref in sets]
         length = max(ref.duration or 0.0 for ref in stories if ref is not None)
@@ -161,13 +158,13 @@ def list_stories(results: Sequence[Result], systems: Sequence[str]) -> dict[str,
     }
 
 
-def list_system(result: Result, pairs: Pairs, video: str) -> list[Any] | None:
+def list_system(result: Result, pairs: Pairs, video: str) -> Cells | None:
     """A system's events, and its pairs with every reference set."""
     pred = result.predictions.get(video) if result.predictions else None
     if pred is None:
         return None
     columns = place_events(pred)
-    listed: list[list[list[Any]]] = []
+    listed: list[list[Cells]] = []
     for ref, matches in zip(result.refs, pairs.matches[video], strict=True):
         rows = place_events(ref[video]) if matches else {}
         listed.append(
@@ -185,7 +182,7 @@ def place_events(story: Story) -> dict[int, int]:
     return {i: at for at, i in enumerate(order_events(story)[0])}
 
 
-def align_words(rows: Sequence[Sequence[Any]], pairs: Sequence[Pairs]) -> None:
+def align_words(rows: Sequence[Cells], pairs: Sequence[Pairs]) -> None:
     """Append to the first pairs: reference words, predicted words, and METEOR's matches between them."""
     aligned = list(islice(walk_pairs(rows), ALIGNED))
     for s, own in enumerate(pairs):
@@ -194,7 +191,7 @@ def align_words(rows: Sequence[Sequence[Any]], pairs: Sequence[Pairs]) -> None:
             pair += [found.reference, found.candidate, [list(match) for match in found.matches]]
 
 
-def walk_pairs(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], tuple[str, str]]]:
+def walk_pairs(rows: Sequence[Cells]) -> Iterator[tuple[int, Cells, tuple[str, str]]]:
     """System, pair, captions of reference and prediction."""
     for _, _, _, sets, systems in rows:
         for s, (events, listed) in ((s, row) for s, row in enumerate(systems) if row):

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 
 from fabula.data.result import Result
 from fabula.data.stories import Story
-from fabula.report._events import order_events
+from fabula.report._events import Cells, order_events
 
 GRAPHED = 1000
-
-Graph = list[Any]
 
 
 class Slot(NamedTuple):
@@ -25,12 +23,12 @@ class Slot(NamedTuple):
     system: int
     video: str
     set: int
-    pair: Sequence[Any]
-    graphs: list[Any]  # those of all pairs of the system and the set
+    pair: Cells
+    graphs: Cells  # those of all pairs of the system and the set
     at: int
 
 
-def list_tuples(graphs: Any) -> Graph:
+def list_tuples(graphs: Any) -> Cells:
     tuples = ([[mark, *parts] for parts, mark in side] for side in (graphs.candidate, graphs.reference))
     return [float(f"{graphs.value:.5g}"), *tuples]
 
@@ -40,7 +38,7 @@ def name_graphs(result: Result) -> list[str]:
     return [name for name, metric in result.metrics.items() if metric.draws == "graphs"]
 
 
-def add_item_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> list[str]:
+def add_item_graphs(results: Sequence[Result], rows: Sequence[Cells]) -> list[str]:
     """Appends to each row a graph per system and metric, null where there is none; tells whose graphs they are."""
     names = name_graphs(results[0])
     if not names:
@@ -56,13 +54,13 @@ def add_item_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> lis
     return names
 
 
-def draw_items(result: Result, name: str, ids: Sequence[str | int]) -> list[Graph]:
+def draw_items(result: Result, name: str, ids: Sequence[str | int]) -> list[Cells]:
     """The graphs of the texts that the metric read."""
     items = {i.id: i for i in result.read.get(name, result.items)}
     return [list_tuples(graphs) for graphs in result.metrics[name].graphs([items[id] for id in ids])]
 
 
-def add_story_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> list[str]:
+def add_story_graphs(results: Sequence[Result], rows: Sequence[Cells]) -> list[str]:
     """Appends to each row, per system and reference set, what each pair's graphs are; null where there are none."""
     names = name_graphs(results[0])
     if not names:
@@ -84,7 +82,7 @@ def add_story_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> li
     return names
 
 
-def list_slots(system: int, row: Sequence[Any]) -> list[Slot]:
+def list_slots(system: int, row: Cells) -> list[Slot]:
     sets = enumerate(zip(row[4][system][1], row[5][system], strict=True))
     return [Slot(system, row[0], k, pair, graphs, at) for k, (pairs, graphs) in sets for at, pair in enumerate(pairs)]
 

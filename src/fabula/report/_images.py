@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from fabula.data.result import Result
 from fabula.evaluate.kept import Claim, Described
 from fabula.report._data import LOW, list_metrics, list_numbers, read_values, round_number, sort_worst_first
+from fabula.report._events import Cells
 
 
-def list_images(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
+def list_images(results: Sequence[Result], systems: Sequence[str]) -> dict[str, object]:
     """base.js says what a row is. Boxes are those of the first metric: merged, and claimed by its rules."""
     first, values = results[0], [read_values(r) for r in results]
     described: list[Described] = [r.kept for r in results]
@@ -39,7 +39,7 @@ def list_images(results: Sequence[Result], systems: Sequence[str]) -> dict[str, 
     }
 
 
-def list_claim(claim: Claim) -> list[Any]:
+def list_claim(claim: Claim) -> Cells:
     return [
         [round_pixels(side) for side in claim.box],
         claim.caption,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from fabula.data.moments import Query
 from fabula.data.result import Result
 from fabula.evaluate.kept import FIRST, REACHED, Answer, Answers
 from fabula.report._data import list_metrics, list_numbers, read_values, round_number, sort_worst_first
-from fabula.report._events import round_seconds
+from fabula.report._events import Cells, round_seconds
 
 WORDS = 2000  # letters of an answer
 LISTS = ("VCMR", "SVMR", "VR")  # the order in which lists are shown
 
 
-def list_queries(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
+def list_queries(results: Sequence[Result], systems: Sequence[str]) -> dict[str, object]:
     """report.js says what a row is."""
     first, values = results[0], [read_values(r) for r in results]
     answers: list[Answers] = [r.kept for r in results]
@@ -57,13 +56,13 @@ def list_queries(results: Sequence[Result], systems: Sequence[str]) -> dict[str,
     }
 
 
-def first_overlap(row: Sequence[Any]) -> float:
+def first_overlap(row: Cells) -> float:
     """The IoU of the first answer of the first list; queries whose score is the same are sorted by it."""
     lists = row[6][0]
     return float(lists[0][0][2]) if lists and lists[0] else 0.0
 
 
-def list_answers(answers: Answers, query: Query, lists: Sequence[str]) -> list[list[list[Any]]] | None:
+def list_answers(answers: Answers, query: Query, lists: Sequence[str]) -> list[list[Cells]] | None:
     """[start, end, IoU, score, window, maybe another video] an answer, list by list; null: no list names the query."""
     found = [answers.find(name, query.id) if name in answers.lists else None for name in lists]
     if all(ranking is None for ranking in found):
@@ -71,7 +70,7 @@ def list_answers(answers: Answers, query: Query, lists: Sequence[str]) -> list[l
     return [[] if r is None else [list_answer(a) for a in answers.judge(query, r)] for r in found]
 
 
-def list_answer(answer: Answer) -> list[Any]:
+def list_answer(answer: Answer) -> Cells:
     ends = [round_seconds(t) if math.isfinite(t) else str(t) for t in (answer.start, answer.end)]
     cells = [*ends, round(answer.iou, 4), round_number(answer.score), answer.window]
     return cells if answer.video is None else [*cells, answer.video]
@@ -84,7 +83,7 @@ def find_words(answers: Answers, query: Query, lists: Sequence[str]) -> str | No
     return words if words is None or len(words) <= WORDS else f"{words[:WORDS]} …"
 
 
-def list_marks(query: Query) -> list[Any] | None:
+def list_marks(query: Query) -> Cells | None:
     """Clips, and what each annotator gave them."""
     if query.saliency is None or not query.saliency.clips:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 from fabula.report.drawing.panels import Figure, as_file, as_inline
 from fabula.report.html import draw_head, draw_warnings, escape_text, hash_source, read_asset
@@ -23,7 +22,7 @@ class Analysis:
 
     title: str
     figures: tuple[Figure, ...]
-    numbers: dict[str, Any]  # plain values, for JSON
+    numbers: dict[str, object]  # plain values, for JSON
     notes: tuple[str, ...] = field(default=())
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.report.table import plain_rows
 from fabula.stats.bootstrap import Interval
@@ -164,7 +164,7 @@ def latex(comparison: Comparison) -> Iterator[str]:
     yield r"\end{tabular}"
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: Comparison) -> dict[str, object]:
     return {
         "systems": list(comparison.systems),
         "test": comparison.testing.test,
@@ -196,7 +196,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def interval_json(interval: Interval | None, method: str) -> dict[str, Any]:
+def interval_json(interval: Interval | None, method: str) -> dict[str, object]:
     """Its ends, or null where there is none; and how it was made."""
     return {"ci": None if interval is None else list(interval), "ci_method": method or None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.core.printable import printable
 from fabula.diagnosis.errors import Diagnosis
@@ -15,7 +15,7 @@ from fabula.stats.bootstrap import Interval
 from fabula.stats.choose import name_methods
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
 
 Table = tuple[list[str], list[list[str]]]  # head, lines
 
@@ -81,7 +81,7 @@ def draw_tables(diagnosis: Diagnosis | Retrieval) -> Callable[[], Group] | None:
     return None if isinstance(diagnosis, Retrieval) else lambda: rich_tables(diagnosis)
 
 
-def as_json(diagnosis: Diagnosis | Retrieval) -> dict[str, Any]:
+def as_json(diagnosis: Diagnosis | Retrieval) -> dict[str, object]:
     return retrieval_json(diagnosis) if isinstance(diagnosis, Retrieval) else errors_json(diagnosis)
 
 
@@ -100,13 +100,15 @@ def rich_tables(diagnosis: Diagnosis) -> Group:
 
     from fabula.report.layout import Paragraph, TextTable
 
-    shown: list[Any] = [Text(f"{printable(diagnosis.metric)}  {diagnosis.value * diagnosis.scale:.2f}", style="bold")]
+    shown: list[RenderableType] = [
+        Text(f"{printable(diagnosis.metric)}  {diagnosis.value * diagnosis.scale:.2f}", style="bold")
+    ]
     for head, lines in tables(diagnosis):
         shown += [Text(), TextTable(head, lines, names=1 if head[1] else 2)]
     return Group(*shown, Text(), Paragraph(how(diagnosis), style="dim"))
 
 
-def errors_json(diagnosis: Diagnosis) -> dict[str, Any]:
+def errors_json(diagnosis: Diagnosis) -> dict[str, object]:
     return {
         "task": diagnosis.task,
         "metric": diagnosis.metric,
@@ -150,7 +152,7 @@ def retrieval_plain(diagnosis: Retrieval) -> Iterator[str]:
     yield f"queries:{diagnosis.queries}|k:{diagnosis.k}|iou:{diagnosis.iou:g}|ci:{methods}"
 
 
-def retrieval_json(diagnosis: Retrieval) -> dict[str, Any]:
+def retrieval_json(diagnosis: Retrieval) -> dict[str, object]:
     return {
         "task": "moments",
         "k": diagnosis.k,

@@ -11,10 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.report._events import round_seconds
+from fabula.report._events import Cells, round_seconds
 from fabula.report.links import link_file
 from fabula.report.watch import draw_watch
 
@@ -60,7 +59,7 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def row_of(film: Film, place: Path) -> list[Any]:
+def row_of(film: Film, place: Path) -> Cells:
     """[id, seconds, events, address, people]; an event: [start, end, caption, which people it names]."""
     shown = list(film.people[:MOST])
     at = {person.number: k for k, person in enumerate(shown) if person.number is not None}

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.data.result import Result, Score
@@ -103,7 +102,7 @@ def page(
 """
 
 
-def list_rows(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any] | None:
+def list_rows(results: Sequence[Result], systems: Sequence[str]) -> dict[str, object] | None:
     """What the script draws, by what the results have kept."""
     first = results[0]
     if isinstance(first.kept, Answers):
@@ -117,11 +116,11 @@ def list_rows(results: Sequence[Result], systems: Sequence[str]) -> dict[str, An
     return None
 
 
-def draw_explorer(data: dict[str, Any] | None, notes: Sequence[str]) -> str:
+def draw_explorer(data: dict[str, object] | None, notes: Sequence[str]) -> str:
     """Where the script draws."""
     if data is None:
         return '<p class="meta">This result was saved without its videos: the scores are all there is to show.</p>'
-    what, one = ROWS[data["kind"]]
+    what, one = ROWS[str(data["kind"])]
     lines = "".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)
     return f"""<section aria-labelledby="rows">
 <h2 id="rows">{what}</h2>
@@ -131,7 +130,7 @@ scores, counts and warnings are complete without it.</p></noscript>
 </section>"""
 
 
-def draw_script(data: dict[str, Any] | None, script: str) -> str:
+def draw_script(data: dict[str, object] | None, script: str) -> str:
     """The script, and what it draws from."""
     if data is None:
         return ""
@@ -178,7 +177,7 @@ def check_comparable(a: Result, b: Result) -> None:
         raise SpecError("the two results do not have the same references; score both against the same files")
 
 
-def list_kept(result: Result) -> list[Any]:
+def list_kept(result: Result) -> list[object]:
     """The queries, images or sets that a result compared with."""
     compared = result.kept
     if isinstance(compared, Answers):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite, nan
-from typing import Any
 
 from fabula.diagnosis.attacks import Attack, Attacked
 from fabula.diagnosis.judges import Checked, CheckPlan
@@ -61,7 +60,7 @@ def checked(check: Checked) -> Iterator[str]:
     )
 
 
-def checked_json(check: Checked) -> dict[str, Any]:
+def checked_json(check: Checked) -> dict[str, object]:
     names = ("judge", "model", "prompt", "pairs", "of", "ids", "calls", "asked", "record")
     base = {"mean": check.base.mean, "unread": check.base.unread, "missing": check.base.missing}
     document = {name: getattr(check, name) for name in names} | {"base": base, "ci": asdict(check.how)}
@@ -101,17 +100,17 @@ def attacked(attack: Attacked) -> Iterator[str]:
     yield f"{who}|pairs:{attack.pairs}|record:{attack.record}|ci:{intervals}"
 
 
-def attacked_json(attack: Attacked) -> dict[str, Any]:
+def attacked_json(attack: Attacked) -> dict[str, object]:
     document = asdict(attack) | {"injections": dict(zip(("tried", "rose", "full"), attack.injections, strict=True))}
     return only_finite({("ci" if k == "how" else k): v for k, v in document.items()})
 
 
-def only_finite(document: dict[str, Any]) -> dict[str, Any]:
+def only_finite(document: dict[str, object]) -> dict[str, object]:
     """The same with null where a number is none."""
     return {k: finite(v) for k, v in document.items()}
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> object:
     if isinstance(value, dict):
         return only_finite(value)
     if isinstance(value, list | tuple):
@@ -162,7 +161,7 @@ def tell_difference(d: Difference) -> Iterator[str]:
             yield f"    {values}: {one.pair.prediction!r} against {one.pair.reference!r}"
 
 
-def panel_json(judges: Panel) -> dict[str, Any]:
+def panel_json(judges: Panel) -> dict[str, object]:
     seats = [
         {
             "name": seat.name,

@@ -57,6 +57,6 @@ def summary(report: Report, file: Path, format: str) -> str:
 
 def deeds(mended: Mended, target: Path) -> str:
     """What was done to the copy."""
-    counts = Counter(deed["deed"] for deed in mended.deeds)
+    counts = Counter(str(deed["deed"]) for deed in mended.deeds)
     done = "; ".join(f"{mended.meanings[deed]} {count:,} ×" for deed, count in counts.items())
     return f"{target}: {done or 'nothing to mend'}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fabula.core.printable import printable
 from fabula.report.compare import p_value, tex
@@ -70,8 +69,8 @@ def latex(m: Meta) -> Iterator[str]:
     yield r"\end{tabular}"
 
 
-def as_json(m: Meta) -> dict[str, Any]:
-    def statistic_json(s: Statistic, name: str = "value") -> dict[str, Any]:
+def as_json(m: Meta) -> dict[str, object]:
+    def statistic_json(s: Statistic, name: str = "value") -> dict[str, object]:
         value = None if s.value != s.value else s.value
         return {name: value, "ci": None if s.interval is None else list(s.interval)}
 

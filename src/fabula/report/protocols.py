@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.diagnosis.protocols import Apart, Overview, Reason, Rule, has_moved, title_number
 from fabula.diagnosis.readings import Readings
@@ -130,7 +130,7 @@ def digits(here: float, there: float, scale: float) -> tuple[str, str]:
     return both[0], both[1]
 
 
-def as_json(overview: Overview) -> dict[str, Any]:
+def as_json(overview: Overview) -> dict[str, object]:
     return {
         "task": overview.task,
         "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in overview.columns},
@@ -141,14 +141,14 @@ def as_json(overview: Overview) -> dict[str, Any]:
     }
 
 
-def readings_json(found: Readings) -> dict[str, Any]:
+def readings_json(found: Readings) -> dict[str, object]:
     return {
         name: {"answers": len(found.answers), "read": found.read(name), "alike": found.alike(name)}
         for name in found.windows
     }
 
 
-def reason_json(reason: Reason) -> dict[str, Any]:
+def reason_json(reason: Reason) -> dict[str, object]:
     return {
         "metric": reason.metric,
         "value": reason.here,
@@ -158,11 +158,11 @@ def reason_json(reason: Reason) -> dict[str, Any]:
     }
 
 
-def rule_json(rule: Rule, unit: str) -> dict[str, Any]:
+def rule_json(rule: Rule, unit: str) -> dict[str, object]:
     return {"rule": rule.field, "does": rule.does, "alone": rule.alone, **units_json(unit, rule.units)}
 
 
-def units_json(unit: str, units: tuple[Apart, ...]) -> dict[str, Any]:
+def units_json(unit: str, units: tuple[Apart, ...]) -> dict[str, object]:
     """How many, and the most different of them; one that does not count has null."""
     most = [
         {one(unit): id, "value": None if here != here else here, "default": None if there != there else there}

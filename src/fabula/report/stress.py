@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.diagnosis.stress import Cell, Stress
 from fabula.report.table import plain_rows
@@ -62,7 +62,7 @@ def rich_tables(stress: Stress) -> Group:
     return Group(TextTable(head, rows), Text(), Paragraph(note, style="dim"), Paragraph(how(stress), style="dim"))
 
 
-def as_json(stress: Stress) -> dict[str, Any]:
+def as_json(stress: Stress) -> dict[str, object]:
     return {
         "stories": stress.stories,
         "copies": stress.copies,

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.data.stories import Story
 from fabula.report._data import pack_data
-from fabula.report._events import list_events
+from fabula.report._events import Cells, list_events
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 from fabula.report.links import link_file
 
@@ -43,7 +42,7 @@ def watch_page(
     return draw_watch(rows, title, many, notes)
 
 
-def draw_watch(rows: Sequence[Sequence[Any]], title: str, lead: str, notes: Sequence[str] = ()) -> str:
+def draw_watch(rows: Sequence[Cells], title: str, lead: str, notes: Sequence[str] = ()) -> str:
     """The document of rows as watch.js has them."""
     style = read_asset("report.css") + read_asset("watch.css")
     script = read_asset("elements.js") + read_asset("watch.js")

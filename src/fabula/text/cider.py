@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.core.errors import InputError
-from fabula.data.stories import once
 from fabula.text import _sentences
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
@@ -66,7 +65,7 @@ class Documents:
         self.rows: object = None  # where df was counted
         self.weights = np.zeros(0)  # log N − log df, by the number of the n-gram
 
-    @once
+    @cached_property
     def idf(self) -> Idf:
         return self.fixed_idf or Idf.from_references(self.references)
 

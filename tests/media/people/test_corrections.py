@@ -164,7 +164,7 @@ def test_the_command_line(store, tmp_path, run):
     assert run("name", store, 3, EVIL).returncode == 0
     assert "one person now" in run("merge", store, 1, 3).stderr
     assert "3" in run("info", store).stdout
-    assert "taken back: merge" in run("undo", store).stderr
+    assert "undone: merge" in run("undo", store).stderr
     assert run("split", store, 0, "--tracks", "x").returncode == 2
     done = run("group", store, "--cluster", "dbscan(eps=0.2)", "-o", tmp_path / "paper.npz")
     assert "3 people, 0 impossible merges" in done.stderr

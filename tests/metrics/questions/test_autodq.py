@@ -18,13 +18,13 @@ from fabula.metrics import metric
 from fabula.metrics.questions import Responses
 from fabula.metrics.questions._events import (
     BrokenError,
-    Told,
+    Judged,
     fabula_events,
-    fabula_told,
+    fabula_judged,
     tarsier_events,
-    tarsier_told,
+    tarsier_judged,
     vlmevalkit_events,
-    vlmevalkit_told,
+    vlmevalkit_judged,
 )
 
 
@@ -112,14 +112,18 @@ def test_what_each_reads_in_an_answer() -> None:
     assert tarsier_events(f"Here: {fine}") is None and vlmevalkit_events(f"Here: {fine}!") == ["a"]
     assert fabula_events('{"events": [1]}') is None and tarsier_events('{"events": [1]}') is None
     assert vlmevalkit_events("nothing") == [] and tarsier_events("{'events': []}") == []
-    assert fabula_told(judged("Entailment ", "neutral")) == Told(2, 1) == tarsier_told(judged("Entailment ", "neutral"))
-    assert vlmevalkit_told(judged("Entailment ", "ENTAILMENT")) == Told(2, 1)
-    assert fabula_told(judged("maybe")) is None and tarsier_told(judged("maybe")) is None
-    assert vlmevalkit_told("nothing") == Told(0, 0)
-    assert tarsier_told('"events": [{"relationship": "neutral"}{"relationship": "entailment"},]') == Told(2, 1)
+    assert (
+        fabula_judged(judged("Entailment ", "neutral"))
+        == Judged(2, 1)
+        == tarsier_judged(judged("Entailment ", "neutral"))
+    )
+    assert vlmevalkit_judged(judged("Entailment ", "ENTAILMENT")) == Judged(2, 1)
+    assert fabula_judged(judged("maybe")) is None and tarsier_judged(judged("maybe")) is None
+    assert vlmevalkit_judged("nothing") == Judged(0, 0)
+    assert tarsier_judged('"events": [{"relationship": "neutral"}{"relationship": "entailment"},]') == Judged(2, 1)
     for answer in ('{"events": ["entailment"]}', '{"events": null}', '{"events": [{"relationship": null}]}'):
         with pytest.raises(BrokenError):
-            vlmevalkit_told(answer)
+            vlmevalkit_judged(answer)
     with pytest.raises(BrokenError):
         vlmevalkit_events('["a"]')
     deep = "[" * 100_000

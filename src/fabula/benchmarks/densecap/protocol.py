@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fabula.benchmarks.base import Protocol
-from fabula.metrics.regions import densecap_map
+from fabula.metrics.regions import densecap
 
 make = partial(Protocol, task="regions", paper="Johnson et al., CVPR 2016")
 
@@ -15,7 +15,7 @@ DENSECAP = make(
     name="densecap",
     repository="github.com/jcjohnson/densecap",
     commit="7c32170",
-    metrics=(densecap_map.Metric(pixel="1", stray="last", grid="accumulated", passing="pipe", ties="file"),),
+    metrics=(densecap.MeanPrecision(pixel="1", stray="last", grid="accumulated", passing="pipe", ties="file"),),
     quirks=(
         "A detection claims the reference that it overlaps most before any threshold is looked at.",
         "A detection that overlaps nothing claims the last reference of its image: Torch takes index −1 for the last.",
@@ -31,7 +31,7 @@ DENSECAP_PYTORCH = make(
     name="densecap-pytorch",
     repository="github.com/soloist97/densecap-pytorch",
     commit="ff9b3c6",
-    metrics=(densecap_map.Metric(missing="drop", grid="arange", passing="pipe", ties="file"),),
+    metrics=(densecap.MeanPrecision(missing="drop", grid="arange", passing="pipe", ties="file"),),
     quirks=(
         "A detection claims the reference that it overlaps most before any threshold is looked at.",
         "Images without detections never reach it, so their references are not counted.",

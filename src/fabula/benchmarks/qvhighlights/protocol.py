@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.benchmarks.base import Protocol
-from fabula.metrics.moments import hl_hit1, hl_map, mr_map, mr_r1
+from fabula.metrics.moments import hl, mr
 
 KEPT: dict[str, Any] = {"missing": "error", "repeated": "last"}
 # QVHighlights' evaluator (Lei et al., NeurIPS 2021) in Moment-DETR's repository: windows by length, highlights.
@@ -16,10 +16,10 @@ QVHIGHLIGHTS = Protocol(
     repository="github.com/jayleicn/moment_detr",
     commit="b7e553a",
     metrics=(
-        mr_r1.Metric(order="file", undefined="chosen", long=150, **KEPT),
-        mr_map.Metric(order="file", empty="drop", undefined="hit", long=150, **KEPT | {"repeated": "join"}),
-        hl_map.Metric(steps="scores", **KEPT),
-        hl_hit1.Metric(**KEPT),
+        mr.FirstRecall(order="file", undefined="chosen", long=150, **KEPT),
+        mr.MeanPrecision(order="file", empty="drop", undefined="hit", long=150, **KEPT | {"repeated": "join"}),
+        hl.MeanPrecision(steps="scores", **KEPT),
+        hl.Hit1(**KEPT),
     ),
     quirks=(
         "R1 takes the window that is listed first, whatever its score.",
@@ -44,10 +44,10 @@ LIGHTHOUSE = Protocol(
     repository="github.com/line/lighthouse",
     commit="d095eaa",
     metrics=(
-        mr_r1.Metric(order="file", undefined="chosen", **WINDOWS, **KEPT),
-        mr_map.Metric(order="file", empty="drop", undefined="hit", **WINDOWS, **KEPT | {"repeated": "join"}),
-        hl_map.Metric(steps="scores", **KEPT),
-        hl_hit1.Metric(**KEPT),
+        mr.FirstRecall(order="file", undefined="chosen", **WINDOWS, **KEPT),
+        mr.MeanPrecision(order="file", empty="drop", undefined="hit", **WINDOWS, **KEPT | {"repeated": "join"}),
+        hl.MeanPrecision(steps="scores", **KEPT),
+        hl.Hit1(**KEPT),
     ),
     quirks=(
         "Windows of more than 1,500 s vanish, and with them the queries that have no other.",

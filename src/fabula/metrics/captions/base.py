@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from fabula.core.rows import Rows
 from fabula.data.stories import Item
-from fabula.metrics.base import Array, CachedList, Metric, once
+from fabula.metrics.base import Array, CachedList, Metric, Row, once
 from fabula.text import token_table
 from fabula.text.placed import Pairs
 
@@ -28,7 +28,7 @@ class Items:
 
     items: Sequence[Item]
     unit: str = "id"  # what a row is called
-    kept: dict[tuple[str, bool], CachedList[Item]] = field(default_factory=dict)
+    tokenised: dict[tuple[str, bool], CachedList[Item]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -38,14 +38,14 @@ class Items:
         yield self
 
     def tokenize(self, tok: str, ascii_only: bool) -> CachedList[Item]:
-        if (tok, ascii_only) not in self.kept:
+        if (tok, ascii_only) not in self.tokenised:
             tokens = token_table([t for i in self.items for t in (i.candidate or "", *i.references)], tok, ascii_only)
-            said = [None if i.candidate is None else tokens[i.candidate] for i in self.items]
             of = tokens.__getitem__
-            both = zip(self.items, said, strict=True)
-            told = [Item(i.id, c, tuple(map(of, i.references)), i.group) for i, c in both]
-            self.kept[tok, ascii_only] = CachedList(told)
-        return self.kept[tok, ascii_only]
+            self.tokenised[tok, ascii_only] = CachedList(
+                Item(i.id, None if i.candidate is None else of(i.candidate), tuple(map(of, i.references)), i.group)
+                for i in self.items
+            )
+        return self.tokenised[tok, ascii_only]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class CaptionMetric(Metric):
     missing: Literal["zero", "drop"] = "zero"
     over: Literal["corpus", "videos"] = "corpus"
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+    def units(self, items: Sequence[Item]) -> list[Row]:
         """One row per item, in order. Every item has a candidate and at least one reference, tokenised."""
         raise NotImplementedError(f"{self.name} does not say what its rows are")
 
@@ -86,13 +86,15 @@ class CaptionMetric(Metric):
 
     def items(self, block: Items) -> Sequence[Item]:
         """The items that count, tokenised as the metric reads them."""
-        some = block.tokenize(self.tok, self.nonascii == "blank")
+        items = block.tokenize(self.tok, self.nonascii == "blank")
         if self.missing == "zero":
-            return some
-        told: Sequence[Item] = some.once("told", lambda: CachedList(i for i in some if i.candidate is not None))
-        return told
+            return items
+        counted: Sequence[Item] = items.once(
+            "answered", lambda: CachedList(i for i in items if i.candidate is not None)
+        )
+        return counted
 
-    def rows(self, block: Items, ctx: Any) -> Rows:
+    def rows(self, block: Items, ctx: object) -> Rows:
         items = self.items(block)
         if self.over == "videos":
             return self.video_rows(items, block.unit)
@@ -105,9 +107,9 @@ class CaptionMetric(Metric):
         for item in items:
             groups.setdefault(item.group, []).append(item)
         parts = []
-        for k, some in enumerate(groups.values()):
-            columns = self.tabulate(CachedList(some))
-            parts.append(Rows(tuple(i.id for i in some), np.full(len(some), k, dtype=np.int64), columns, unit))
+        for k, own in enumerate(groups.values()):
+            columns = self.tabulate(CachedList(own))
+            parts.append(Rows(tuple(i.id for i in own), np.full(len(own), k, dtype=np.int64), columns, unit))
         return Rows.joined(parts)
 
 

@@ -52,10 +52,10 @@ class Metric(CaptionMetric):
 def load_idf(path: Path) -> cider.Idf:
     """Read once while the file stays as it is: a reward asks batch by batch."""
     try:
-        seen = path.stat()
+        facts = path.stat()
     except OSError:
         return cider.Idf.load(path)  # which says what is wrong
-    return load_unchanged(path, seen.st_mtime_ns, seen.st_size)
+    return load_unchanged(path, facts.st_mtime_ns, facts.st_size)
 
 
 @lru_cache(2)

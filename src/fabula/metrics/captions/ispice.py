@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.data.stories import Item
-from fabula.metrics.base import Values
+from fabula.metrics.base import Row, Values
 from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice, parser, version
 from fabula.metrics.captions.base import CaptionMetric, Items
 from fabula.text import ispice
@@ -54,7 +54,7 @@ class Metric(CaptionMetric):
         super().__post_init__()
         check_ids(self.ids)
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+    def units(self, items: Sequence[Item]) -> list[Row]:
         found = [ispice.from_spice(s, greatest(self.ids)) for s in self.compare_items(items)]
         return [{"value": s.value, "action": s.action, "identity": s.identity, "empty": float(s.empty)} for s in found]
 
@@ -80,8 +80,8 @@ class Metric(CaptionMetric):
     def combine(self, rows: Rows) -> Values:
         if self.skip_empty == "no":
             return super().combine(rows)
-        kept = rows["empty"] == 0
-        return {f: float(rows[f][kept].mean()) if kept.any() else math.nan for f in self.fields}
+        counted = rows["empty"] == 0
+        return {f: float(rows[f][counted].mean()) if counted.any() else math.nan for f in self.fields}
 
     def about(self) -> Mapping[str, str]:
         return version(self.spice)

@@ -39,10 +39,10 @@ class Metric(CaptionMetric):
             object.__setattr__(self, "tok", "none")
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
-        said = [i for i, item in enumerate(items) if item.candidate is not None]
-        blocks = [([items[i].candidate or ""], list(items[i].references)) for i in said]
+        answered = [i for i, item in enumerate(items) if item.candidate is not None]
+        blocks = [([items[i].candidate or ""], list(items[i].references)) for i in answered]
         value, unread = np.zeros(len(items)), np.zeros(len(items))
-        for i, scores in zip(said, scorer(self.text).pairs_many(blocks), strict=True):
+        for i, scores in zip(answered, scorer(self.text).pairs_many(blocks), strict=True):
             unread[i] = np.isnan(scores).sum()
             value[i] = np.where(np.isnan(scores), 0.0, scores).max()
         columns = {"value": value, "unread": (unread > 0).astype(np.float64)}

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fabula.data.stories import Item
+from fabula.metrics.base import Row
 from fabula.metrics.captions._graphs import Backend, Graphs, of_spice, parser, version
 from fabula.metrics.captions.base import CaptionMetric, Items
 from fabula.text.spice import SpiceScore
@@ -26,7 +27,7 @@ class Metric(CaptionMetric):
 
     spice: Backend = "native"
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+    def units(self, items: Sequence[Item]) -> list[Row]:
         return [{"value": s.f, "precision": s.precision, "recall": s.recall} for s in self.compare_items(items)]
 
     def compare_items(self, items: Sequence[Item]) -> list[SpiceScore]:

@@ -49,11 +49,11 @@ class Metric(CaptionMetric):
         blocks = [([c], r) for c, r in zip(candidates, references, strict=True)]
         wanted = np.array([bool(c.strip()) for c, refs in zip(candidates, references, strict=True) for _ in refs], bool)
         values, unread = np.zeros(len(items)), np.zeros(len(items))
-        for i, (found, said) in enumerate(zip(self.scorer.pairs_many(blocks, wanted), candidates, strict=True)):
-            if said.strip():
+        for i, (found, candidate) in enumerate(zip(self.scorer.pairs_many(blocks, wanted), candidates, strict=True)):
+            if candidate.strip():
                 unread[i] = np.isnan(found).sum()
-                told = np.nan_to_num(found[0], nan=0.0)
-                values[i] = told.max() if self.refs == "best" else told.mean()
+                scores = np.nan_to_num(found[0], nan=0.0)
+                values[i] = scores.max() if self.refs == "best" else scores.mean()
         return {"value": values} | ({CROWDED: unread} if unread.any() else {})
 
     def about(self) -> Mapping[str, str]:

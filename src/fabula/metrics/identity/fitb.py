@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from fabula.core.errors import InputError
 from fabula.core.means import f1, mean_in_order
@@ -52,12 +52,12 @@ class Metric(Base):
     labels: Literal["clean", "exact"] = "clean"
     short: Literal["zero", "shift"] = "zero"
 
-    def rows(self, block: Sequence[ClipSet], ctx: Any) -> Rows:
+    def rows(self, block: Sequence[ClipSet], ctx: object) -> Rows:
         """A row for every set with two blanks or more; there is nothing to compare in the others."""
         return Rows.of(({"set": s.id, **self.unit(s)} for s in block if s.blanks >= 2), unit="set")
 
     def unit(self, clips: ClipSet) -> Row:
-        g, p = self.truth(clips), self.given(clips)
+        g, p = self.truth(clips), self.predicted(clips)
         same = same_right = different = different_right = 0
         for x, y in combinations(range(len(g)), 2):
             known = p[x] is not None and p[y] is not None
@@ -79,7 +79,7 @@ class Metric(Base):
     def truth(self, clips: ClipSet) -> list[str]:
         return [self.spelled(id) for clip in clips.clips for id in clip.truth]
 
-    def given(self, clips: ClipSet) -> list[str | None]:
+    def predicted(self, clips: ClipSet) -> list[str | None]:
         """An id for every blank; None where there is none."""
         ids: list[str | None] = []
         blanked = [clip for clip in clips.clips if clip.truth]
@@ -106,6 +106,6 @@ class Metric(Base):
     def combine(self, rows: Rows) -> Values:
         shares = {"instance": mean_in_order(rows["instance"])}
         for kind in ("same", "different"):
-            some = rows[f"{kind}_pairs"] > 0
-            shares[kind] = mean_in_order(rows[f"{kind}_right"][some] / rows[f"{kind}_pairs"][some])
+            has_pairs = rows[f"{kind}_pairs"] > 0
+            shares[kind] = mean_in_order(rows[f"{kind}_right"][has_pairs] / rows[f"{kind}_pairs"][has_pairs])
         return {**shares, "class": f1(shares["same"], shares["different"])}

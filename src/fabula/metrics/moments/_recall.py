@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -63,7 +62,7 @@ class MomentRecall(Ranked):
     """A recall at k and τ."""
 
     perfect_score: ClassVar[str] = "from four windows on two must be overlapped, and they may share nothing"
-    fields: ClassVar[tuple[str, ...]] = tuple(f"r{k}@{t}" for t in (0.5, 0.7) for k in (1, 5, 10, 100))
+    own_video_only: ClassVar[bool] = False  # True: answers in other videos are taken out before places are counted
     primary: ClassVar[str] = "r1@0.5"
     rules: ClassVar[Mapping[str, str]] = {
         "cast=float64": "times are doubles",
@@ -95,24 +94,17 @@ class MomentRecall(Ranked):
         if np.isnan(block.scores).any():
             query = block.queries[int(block.of[np.flatnonzero(np.isnan(block.scores))[0]])]
             raise InputError("nms needs scores", video=query.id, noun="query", hint="leave nms out, or add the scores")
-        bounds = np.searchsorted(block.of, np.arange(len(block) + 1))
-        kept = []
-        for start, end in pairwise(bounds.tolist()):
-            part = slice(start, end)
-            if end - start < 2:
-                kept.append(np.arange(start, end))
-            else:
-                rule = shifted_nms if self.nms_rows == "shifted" else nms
-                found = rule(block.spans[part], block.scores[part], self.nms, block.videos[part], self.top)
-                kept.append(found + start)
-        at = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
+        rule, left = shifted_nms if self.nms_rows == "shifted" else nms, [np.zeros(0, dtype=np.int64)]
+        for own in block.by_query(np.arange(len(block.of))):
+            left.append(own[rule(block.spans[own], block.scores[own], self.nms, block.videos[own], self.top)])
+        at = np.concatenate(left)
         return at, places(block.of[at], len(block))
 
-    def moment_ranks(self, block: Block, own_video_only: bool) -> Columns:
-        """R@k at every τ. With `own_video_only`, answers in other videos are taken out before places are counted."""
+    def units(self, block: Block) -> Columns:
+        """R@k at every τ."""
         kernels = native()
         if kernels is None or self.nms is not None or self.order != "file":
-            ranks = self.first_right_python(block, own_video_only)
+            ranks = self.first_right_python(block)
         else:
             ranks = kernels.first_right(
                 block.counts,
@@ -126,14 +118,14 @@ class MomentRecall(Ranked):
                 agree=self.agree,
                 agree_from=self.agree_from,
                 top=self.top,
-                own_only=own_video_only,
+                own_only=self.own_video_only,
             )
         columns: Columns = {}
         for tau, rank in zip(self.iou, ranks, strict=True):
             columns |= self.recalls(rank, f"@{show(tau)}")
         return columns
 
-    def first_right_python(self, block: Block, own_video_only: bool) -> list[Floats]:
+    def first_right_python(self, block: Block) -> list[Floats]:
         """The place of each query's first right answer, at every τ; the specification of the kernel. [T][Q]"""
         if self.nms is None:
             at, place = block.ranked(self.order, self.top, right=True)
@@ -141,7 +133,7 @@ class MomentRecall(Ranked):
             at, place = self.suppress(block)
             at, place = at[block.right[at]], place[block.right[at]]
         of = block.of[at]
-        if own_video_only:
+        if self.own_video_only:
             place = places(of, len(block))
         kind: Any = np.float32 if self.cast == "float32" else np.float64
         windows, counts = block.windows()

@@ -18,7 +18,7 @@ import numpy as np
 
 from fabula.core.spec import show
 from fabula.match.hungarian import hungarian
-from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
+from fabula.metrics.moments.base import Floats, PerQuery
 from fabula.metrics.moments.onetomany import in_order
 from fabula.pair.tiou import area_iou, single_iou
 
@@ -26,14 +26,9 @@ PARTS = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(MomentMetric):
+class Metric(PerQuery):
     name: ClassVar[str] = "AllWindows"
-    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
-    tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
-    answers: ClassVar[str] = "SVMR"
-    fields: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", *(f"f1@{t}" for t in (0.1, 0.3, 0.5, 0.7)))
-    primary: ClassVar[str] = "f1"
     rules: ClassVar[Mapping[str, str]] = {
         "match=one-to-one": "windows are matched one to one",
         "match=covering": "a window counts as found where any window of the other side overlaps it",
@@ -48,16 +43,9 @@ class Metric(MomentMetric):
     def names(self) -> tuple[str, ...]:
         return ("f1", "precision", "recall", *(f"f1@{show(t)}" for t in self.iou))
 
-    def units(self, block: Block) -> Columns:
-        out: Columns = {name: np.zeros(len(block)) for name in self.names()}
-        for q, answer, wanted in block.told():
-            if len(answer) and len(wanted):
-                for name, value in self.one(answer, wanted).items():
-                    out[name][q] = value
-        return out
-
     def one(self, answer: Floats, wanted: Floats) -> dict[str, float]:
-        """The numbers of one query: answer [P, 2], wanted [G, 2]."""
+        if not (len(answer) and len(wanted)):
+            return {}
         answer, wanted = in_order(answer), in_order(wanted)  # of matchings with one sum, the same in any order
         iou = (single_iou if self.digits == "float32" else area_iou)(wanted[:, None], answer)  # [G, P]
         pairs = np.array([iou[g, p] for g, p in hungarian(iou)[1]]) if self.match == "one-to-one" else None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Block:
     queries: Sequence[Query]
     counts: Ints  # [Q] how many answers each has
     spans: Floats  # [M, 2]
-    given: Floats | None  # [M] scores
+    listed_scores: Floats | None  # [M] None: no answer has one
     videos: Ints  # [M]
     own: Ints  # [Q] the video of each query
     answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
@@ -44,7 +44,7 @@ class Block:
     texts: Sequence[str | None] | None = None  # [Q] answers in words; None: no query has one
     paces: Sequence[float | None] | None = None  # [Q] seconds a frame, where words count frames; None: none does
     numbers: VideoNumbers = dataclasses.field(default_factory=VideoNumbers, repr=False)  # of videos that answers name
-    made: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # what metrics made of it and share
+    readings: dict[str, Block] = dataclasses.field(default_factory=dict, repr=False)  # with the windows of a reader
 
     @cached_property
     def of(self) -> Ints:
@@ -59,7 +59,7 @@ class Block:
     @cached_property
     def scores(self) -> Floats:
         """NaN where there is none. [M]"""
-        return np.full(len(self.spans), np.nan) if self.given is None else self.given
+        return np.full(len(self.spans), np.nan) if self.listed_scores is None else self.listed_scores
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
@@ -73,10 +73,10 @@ class Block:
         counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
         texts = [None if r is None else r.answer for r in rankings]
         paces = [None if r is None else r.pace for r in rankings]
-        given = [(q, r, len(r.spans)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r.spans)]
-        spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
-        scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
-        videos = [np.full(n, numbers[q.video]) if r.videos is None else r.videos for q, r, n in given]
+        filled = [(q, r, len(r)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r)]
+        spans = np.concatenate([r.spans for _, r, _ in filled]) if filled else EMPTY
+        scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in filled]
+        videos = [np.full(n, numbers[q.video]) if r.videos is None else r.videos for q, r, n in filled]
         return cls(
             queries,
             counts,
@@ -105,27 +105,18 @@ class Block:
         """The block with the windows that a reader finds in answers given in words; as it is where there are none."""
         if self.texts is None:
             return self
-        if (made := self.made.get(f"read by {name}")) is None:
-            read = READERS.get(name).read
-            if self.paces is None:
-                windows = [None if text is None else read(text) for text in self.texts]
-            else:
-                each = zip(self.texts, self.paces, strict=True)
-                windows = [None if text is None else read_frames(name, text, pace) for text, pace in each]
-            found = [
-                None if some is None else Ranking(q.id, np.array(some, dtype=np.float64).reshape(-1, 2))
-                for q, some in zip(self.queries, windows, strict=True)
-            ]
-            starts = np.cumsum(self.counts) - self.counts
-            rankings = [
-                Ranking(q.id, self.spans[at : at + n]) if ranking is None and answered else ranking
-                for q, ranking, at, n, answered in zip(
-                    self.queries, found, starts.tolist(), self.counts.tolist(), self.answered.tolist(), strict=True
-                )
-            ]
-            made = self.made[f"read by {name}"] = Block.of_rankings(self.queries, rankings, self.numbers)
-        block: Block = made
-        return block
+        if name not in self.readings:
+            paces = self.paces or [None] * len(self)
+            listed = self.by_query(np.arange(len(self.spans)))
+            rankings: list[Ranking | None] = [None] * len(self)
+            for i, (query, text, pace) in enumerate(zip(self.queries, self.texts, paces, strict=True)):
+                if text is not None:
+                    windows = np.array(read_frames(name, text, pace), dtype=np.float64).reshape(-1, 2)
+                    rankings[i] = Ranking(query.id, windows)
+                elif self.answered[i]:
+                    rankings[i] = Ranking(query.id, self.spans[listed[i]])
+            self.readings[name] = Block.of_rankings(self.queries, rankings, self.numbers)
+        return self.readings[name]
 
     @cached_property
     def listed_windows(self) -> tuple[Floats, Ints]:
@@ -141,12 +132,15 @@ class Block:
         out[np.arange(out.shape[1]) < counts[:, None]] = windows
         return out, counts
 
-    def told(self) -> Iterator[tuple[int, Floats, Floats]]:
-        """Each query's number, its answer in its own video as it was given [P, 2], and its windows [G, 2]."""
+    def by_query(self, at: Ints) -> list[Ints]:
+        """Which of these answers, sorted by query, each query has. [Q]"""
+        return np.split(at, np.searchsorted(self.of[at], np.arange(1, len(self))))[: len(self)]
+
+    def own_answers(self) -> Iterator[tuple[Floats, Floats]]:
+        """Of each query the answers in its own video, as listed [P, 2], and its windows [G, 2]."""
         at, _ = self.ranked("file", None, right=True)
-        bounds = np.searchsorted(self.of[at], np.arange(len(self) + 1))
-        for q, query in enumerate(self.queries):
-            yield q, self.spans[at[bounds[q] : bounds[q + 1]]], np.array(query.windows, dtype=np.float64).reshape(-1, 2)
+        for query, own in zip(self.queries, self.by_query(at), strict=True):
+            yield self.spans[own], np.array(query.windows, dtype=np.float64).reshape(-1, 2)
 
     def ranked(self, order: str, top: int | None, right: bool = False) -> tuple[Ints, Ints]:
         """The answers that count, query by query and best first: which [K], and at which place [K].
@@ -157,15 +151,11 @@ class Block:
             start, end = np.where(np.isnan(self.scores)[:, None], 0.0, self.spans).T  # without a score: as listed
             at = np.lexsort((self.place, self.right, end, start, -self.scores, self.of))
             place = places(self.of[at], len(self))
-            kept = np.full(len(at), True) if top is None else place < top
-            kept &= self.right[at] | (not right)
-            return at[kept], place[kept]
-        if right:
-            at = np.flatnonzero(self.right)
-            at = at if top is None else at[self.place[at] < top]
         else:
-            at = np.arange(len(self.of)) if top is None else np.flatnonzero(self.place < top)
-        return at, self.place[at]
+            at, place = np.arange(len(self.of)), self.place
+        if top is not None:
+            at, place = at[place < top], place[place < top]
+        return (at[self.right[at]], place[self.right[at]]) if right else (at, place)
 
 
 def number_videos(queries: Sequence[Query], numbers: VideoNumbers) -> Ints:
@@ -239,7 +229,7 @@ class MomentMetric(Metric):
     def units(self, block: Block) -> Columns:
         """One number per query and column. A query without a ranking counts as one with an empty ranking."""
 
-    def rows(self, block: Block, ctx: Any) -> Rows:
+    def rows(self, block: Block, ctx: object) -> Rows:
         block = self.read(block)
         keys = tuple(q.id for q in block.queries)
         videos = tuple(q.video for q in block.queries)  # queries of one video are not independent
@@ -260,25 +250,41 @@ class MomentMetric(Metric):
 
     def combine(self, rows: Rows) -> Values:
         """The mean of each field; over the queries of weight 1 where the rows have a weight `n …` for it."""
-        out = {}
-        for field in self.fields:
-            weight = rows.columns.get(self.weight(field))
-            total = len(rows) if weight is None else float(weight.sum())
-            out[field] = float(rows[field].sum()) / total if total else 0.0
-        return out
+        totals = {field: float(self.weights(rows, field).sum()) for field in self.fields}
+        return {field: float(rows[field].sum()) / total if total else 0.0 for field, total in totals.items()}
+
+    def weights(self, rows: Rows, field: str) -> Floats:
+        return rows.columns.get(self.weight(field), np.ones(len(rows)))
 
     def sums(self, rows: Rows) -> Floats | None:
-        weight = rows.columns.get(self.weight(self.primary))
-        return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
+        return self.influencing_columns(rows, self.primary)
 
-    def influencing_columns(self, rows: Rows, field: str) -> NDArray[Any]:
-        weight = rows.columns.get(self.weight(field))
-        return np.stack([rows[field], np.ones(len(rows)) if weight is None else weight], axis=1)
+    def influencing_columns(self, rows: Rows, field: str) -> Floats:
+        return np.stack([rows[field], self.weights(rows, field)], axis=1)
 
     def unit_value(self, rows: Rows, field: str) -> float:
-        weight = rows.columns.get(self.weight(field))
-        return self.fold(rows)[field] if weight is None or weight.any() else float("nan")
+        return self.fold(rows)[field] if self.weights(rows, field).any() else float("nan")
 
     def weight(self, field: str) -> str:
         """The column that says which queries a field is averaged over."""
         return f"n {field}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerQuery(MomentMetric):
+    """Base of metrics that hold all answers of a query against all its windows. Write `one` and `names`."""
+
+    tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
+    answers: ClassVar[str] = "SVMR"
+    perfect_score: ClassVar[str] = ""
+
+    @abstractmethod
+    def one(self, answer: Floats, wanted: Floats) -> dict[str, float]:
+        """The numbers of one query, 0 where one is not among them: answer [P, 2], wanted [G, 2]."""
+
+    def units(self, block: Block) -> Columns:
+        columns: Columns = {name: np.zeros(len(block)) for name in self.names()}
+        for q, (answer, wanted) in enumerate(block.own_answers()):
+            for name, value in self.one(answer, wanted).items():
+                columns[name][q] = value
+        return columns

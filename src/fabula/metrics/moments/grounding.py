@@ -11,13 +11,14 @@ over    queries: one mean · sources: the mean over the data sets that queries c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from fabula.core.spec import show
-from fabula.metrics.moments.base import Block, Columns, MomentMetric
+from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
 from fabula.pair.tiou import hull_iou, single_iou
 
 
@@ -28,7 +29,6 @@ class Metric(MomentMetric):
     paper: ClassVar[str] = "Gao et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("grounding",)
     answers: ClassVar[str] = "SVMR"
-    fields: ClassVar[tuple[str, ...]] = ("r1@0.3", "r1@0.5", "r1@0.7", "miou")
     primary: ClassVar[str] = "r1@0.5"
     late: ClassVar[frozenset[str]] = MomentMetric.late | {"mean", "digits", "over"}
 
@@ -44,7 +44,7 @@ class Metric(MomentMetric):
         return (*(["r1"] if self.mean == "yes" else []), *(f"r1@{show(t)}" for t in self.iou), "miou")
 
     def units(self, block: Block) -> Columns:
-        best = first_iou(block, self.order, single=self.digits == "mixed")
+        best = first_iou(block, self.order, single_iou if self.digits == "mixed" else hull_iou)
         over = {f"r1@{show(t)}": best >= t if self.cmp == ">=" else best > t for t in self.iou}
         out = {name: hit.astype(np.float64) for name, hit in over.items()}
         if self.mean == "yes":
@@ -52,11 +52,12 @@ class Metric(MomentMetric):
         return out | {"miou": best}
 
 
-def first_iou(block: Block, order: str, windows: np.ndarray | None = None, single: bool = False) -> np.ndarray:
+def first_iou(
+    block: Block, order: str, measure: Callable[[Floats, Floats], Floats] = hull_iou, windows: Floats | None = None
+) -> Floats:
     """IoU of each query's first answer with the window it fits best; 0 without an answer, or in another video. [Q]"""
     at, _ = block.ranked(order, 1, right=True)
     of = block.of[at]
-    measure = single_iou if single else hull_iou
     found = measure(block.spans[at][:, None], (block.windows()[0] if windows is None else windows)[of])
     best = np.zeros(len(block))
     best[of] = np.where(np.isnan(found), 0.0, found).max(axis=1, initial=0.0)

@@ -34,8 +34,6 @@ class Metric(MomentMetric):
     paper: ClassVar[str] = "Lokoč et al., TOMM 2019"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "VCMR"
-    fields: ClassVar[tuple[str, ...]] = ("saved", "found@10", "found@60", "found@300")
-    primary: ClassVar[str] = "saved"
     rules: ClassVar[Mapping[str, str]] = {
         "patience": "a person gives up after {} seconds of video",
         "within": "found@t is reported for t = {} seconds of video",
@@ -68,28 +66,26 @@ class Metric(MomentMetric):
         """T of every query. [Q]"""
         at, _ = block.ranked(self.order, self.top)
         at = at[sound(block.spans[at])]  # a reversed answer shows nothing
-        bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
         T = np.full(len(block), np.inf)
-        for q, query in enumerate(block.queries):
-            mine = at[bounds[q] : bounds[q + 1]]
+        for q, (query, own) in enumerate(zip(block.queries, block.by_query(at), strict=True)):
             windows = np.array(query.windows, dtype=np.float64).reshape(-1, 2)
-            T[q] = look(block.spans[mine], block.videos[mine], int(block.own[q]), windows)
+            T[q] = find_seconds(block.spans[own], block.videos[own], int(block.own[q]), windows)
         return T
 
 
-def look(spans: Floats, videos: Ints, own: int, windows: Floats) -> float:
+def find_seconds(spans: Floats, videos: Ints, own: int, windows: Floats) -> float:
     """T of one query: answers [A, 2] in order, the videos they lie in [A], the query's, its windows [W, 2]."""
     meets = (spans[:, None, 0] < windows[:, 1]) & (spans[:, None, 1] > windows[:, 0])  # [A, W]
     right = np.flatnonzero((videos == own) & meets.any(axis=1))
     if not len(right):
         return float("inf")
     first = int(right[0])
-    seen = spans[: first + 1].copy()
-    seen[first, 1] = max(seen[first, 0], windows[meets[first], 0].min())  # they stop where the moment begins
-    return watched(seen, videos[: first + 1])
+    played = spans[: first + 1].copy()
+    played[first, 1] = max(played[first, 0], windows[meets[first], 0].min())  # they stop where the moment begins
+    return sum_watched(played, videos[: first + 1])
 
 
-def watched(spans: Floats, videos: Ints) -> float:
+def sum_watched(spans: Floats, videos: Ints) -> float:
     """Seconds of video in these stretches, none counted twice."""
     order = np.lexsort((spans[:, 0], videos))
     total, video, end = 0.0, None, -np.inf

@@ -34,7 +34,6 @@ class Metric(Ranked):
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "VCMR"
     perfect_score: ClassVar[str] = "references may have grades, and a ranking of them another order"
-    fields: ClassVar[tuple[str, ...]] = tuple(f"ndcg{k}@{t}" for t in (0.3, 0.5, 0.7) for k in (10, 20, 40))
     primary: ClassVar[str] = "ndcg10@0.5"
     rules: ClassVar[Mapping[str, str]] = {
         "k": "NDCG@k is reported for k = {}",
@@ -56,15 +55,13 @@ class Metric(Ranked):
     def units(self, block: Block) -> Columns:
         columns: Columns = {name: np.zeros(len(block)) for name in self.names()}
         at, _ = block.ranked(self.order, self.top)
-        bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
-        for q, query in enumerate(block.queries):
-            mine = at[bounds[q] : bounds[q + 1]]
+        for q, (query, own) in enumerate(zip(block.queries, block.by_query(at), strict=True)):
             wanted = self.best_first(references_of(query))
             grades = np.array([r.grade for r in wanted])
             spans = np.array([r.span for r in wanted], dtype=np.float64).reshape(-1, 2)
             videos = np.array([block.numbers[r.video] for r in wanted], dtype=np.int64)
-            iou = area_iou(block.spans[mine][:, None], spans)  # [A, W]
-            iou = np.where(np.isnan(iou) | (block.videos[mine][:, None] != videos), -1.0, iou)
+            iou = area_iou(block.spans[own][:, None], spans)  # [A, W]
+            iou = np.where(np.isnan(iou) | (block.videos[own][:, None] != videos), -1.0, iou)
             for tau in self.iou:
                 found = self.take_grades(iou, grades, tau)
                 for k in self.k:

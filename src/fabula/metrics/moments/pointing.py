@@ -22,8 +22,6 @@ class Metric(MomentMetric):
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"
-    fields: ClassVar[tuple[str, ...]] = ("hit",)
-    primary: ClassVar[str] = "hit"
 
     over: Literal["queries", "sources"] = "queries"
     reader: str = "point"

@@ -17,6 +17,7 @@ import numpy as np
 from fabula.core.errors import SpecError
 from fabula.core.spec import show
 from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
+from fabula.metrics.moments.grounding import first_iou
 from fabula.pair.tiou import forward, overlap
 
 
@@ -27,8 +28,6 @@ class Metric(MomentMetric):
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"
-    fields: ClassVar[tuple[str, ...]] = ("recall", "miou", "r1@0.3", "r1@0.5", "r1@0.7", "r1@0.9")
-    primary: ClassVar[str] = "recall"
     rules: ClassVar[Mapping[str, str]] = {
         "frames=exact": "reference windows keep their place between two frames",
         "frames=truncated": "the ends of reference windows are cut to whole frames, each alone",
@@ -54,21 +53,15 @@ class Metric(MomentMetric):
         return ("recall", "miou", *(f"r1@{show(t)}" for t in self.iou))
 
     def units(self, block: Block) -> Columns:
-        best = self.first_iou(block)
+        best = first_iou(block, "file", self.measure)
         over = [best >= t if self.cmp == ">=" else best > t for t in self.iou]
         columns: Columns = {f"r1@{show(t)}": hit.astype(np.float64) for t, hit in zip(self.iou, over, strict=True)}
         return {"recall": np.sum(over, axis=0) / len(over), "miou": best, **columns}
 
-    def first_iou(self, block: Block) -> Floats:
-        """IoU of each query's first answer with the window it fits best; 0 without an answer. [Q]"""
-        at, _ = block.ranked("file", 1, right=True)
-        of = block.of[at]
-        g, p = block.windows()[0][of], block.spans[at][:, None]  # [K, W, 2], [K, 1, 2]
+    def measure(self, p: Floats, g: Floats) -> Floats:
+        """IoU of answers [K, 1, 2] and windows [K, W, 2]. [K, W]"""
         if self.frames == "truncated":
             g = np.trunc(g)
         if self.segments == "swap":
-            g, p = (forward(s.reshape(-1, 2)).reshape(s.shape) for s in (g, p))
-        found = overlap(g, p, self.eps)
-        best = np.zeros(len(block))
-        best[of] = np.where(np.isnan(found), 0.0, found).max(axis=1, initial=0.0)
-        return best
+            g, p = forward(g), forward(p)
+        return overlap(g, p, self.eps)

@@ -16,21 +16,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
-from fabula.metrics.moments.onetomany import join
+from fabula.metrics.moments.base import Block, Columns, Floats, PerQuery
+from fabula.metrics.moments.onetomany import join, measure_time
 
 LONGEST = 1000  # seconds of the published program's map
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric(MomentMetric):
+class Metric(PerQuery):
     name: ClassVar[str] = "Seconds"
-    perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
-    tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
-    answers: ClassVar[str] = "SVMR"
-    fields: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall")
-    primary: ClassVar[str] = "f1"
     rules: ClassVar[Mapping[str, str]] = {
         "grid=none": "the time that both cover is measured as it is",
         "grid=seconds": "whole seconds are counted, up to 1,000",
@@ -45,17 +40,18 @@ class Metric(MomentMetric):
         return ("f1", "precision", "recall")
 
     def units(self, block: Block) -> Columns:
-        out: Columns = {name: np.zeros(len(block)) for name in self.names()}
-        read = np.zeros(len(block))
-        for q, answer, wanted in block.told():
-            read[q] = len(answer) > 0
-            both, said, there = (count_seconds if self.grid == "seconds" else measure_time)(answer, wanted)
-            if both > 0:
-                p, r = both / said, both / there
-                out["precision"][q], out["recall"][q], out["f1"][q] = p, r, 2 * p * r / (p + r)
+        columns = super().units(block)
         if self.unread == "drop":
-            out |= {self.weight(name): read for name in self.names()}
-        return out
+            read = np.bincount(block.of[block.right], minlength=len(block)) > 0
+            columns |= {self.weight(name): read.astype(np.float64) for name in self.names()}
+        return columns
+
+    def one(self, answer: Floats, wanted: Floats) -> dict[str, float]:
+        both, predicted, true = (count_seconds if self.grid == "seconds" else measure_forward)(answer, wanted)
+        if not both > 0:
+            return {}
+        p, r = both / predicted, both / true
+        return {"precision": p, "recall": r, "f1": 2 * p * r / (p + r)}
 
 
 def count_seconds(answer: Floats, wanted: Floats) -> tuple[float, float, float]:
@@ -67,9 +63,7 @@ def count_seconds(answer: Floats, wanted: Floats) -> tuple[float, float, float]:
     return float((maps[0] & maps[1]).sum()), float(maps[0].sum()), float(maps[1].sum())
 
 
-def measure_time(answer: Floats, wanted: Floats) -> tuple[float, float, float]:
+def measure_forward(answer: Floats, wanted: Floats) -> tuple[float, float, float]:
     """The same in seconds and parts of them. A window that does not run forwards covers nothing."""
     a, b = (join(windows[windows[:, 1] > windows[:, 0]])[0] for windows in (answer, wanted))
-    shared = np.minimum(a[:, None, 1], b[:, 1]) - np.maximum(a[:, None, 0], b[:, 0])
-    lengths = (float((some[:, 1] - some[:, 0]).sum()) for some in (a, b))
-    return (float(np.maximum(shared, 0.0).sum()), *lengths)  # type: ignore[return-value]
+    return measure_time(a, b)

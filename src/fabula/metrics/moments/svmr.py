@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabula.metrics.moments._recall import MomentRecall
-from fabula.metrics.moments.base import Block, Columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentRecall):
     name: ClassVar[str] = "SVMR"
     answers: ClassVar[str] = "SVMR"
-
-    def units(self, block: Block) -> Columns:
-        return self.moment_ranks(block, own_video_only=True)
+    own_video_only: ClassVar[bool] = True

@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabula.metrics.moments._recall import MomentRecall
-from fabula.metrics.moments.base import Block, Columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(MomentRecall):
     name: ClassVar[str] = "VCMR"
     answers: ClassVar[str] = "VCMR"
-
-    def units(self, block: Block) -> Columns:
-        return self.moment_ranks(block, own_video_only=False)

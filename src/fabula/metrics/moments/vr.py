@@ -22,7 +22,6 @@ class Metric(Ranked):
     perfect_score: ClassVar[str] = ""
     answers: ClassVar[str] = "VR"
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "videos"
-    fields: ClassVar[tuple[str, ...]] = ("r1", "r5", "r10", "r100")
     primary: ClassVar[str] = "r1"
     rules: ClassVar[Mapping[str, str]] = {
         "repeats=once": "a video that is listed again takes no further place",
@@ -42,7 +41,7 @@ class Metric(Ranked):
             first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
             at, of = at[first], of[first]
             place = places(of, len(block))
-            kept = place < (len(at) if self.top is None else self.top)
-            at, of, place = at[kept], of[kept], place[kept]
+            counted = place < (len(at) if self.top is None else self.top)
+            at, of, place = at[counted], of[counted], place[counted]
         right = block.right[at]
         return self.recalls(first_place(of[right], place[right], len(block)))

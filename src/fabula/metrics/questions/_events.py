@@ -22,10 +22,10 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, SyntaxError, Memo
 FENCES = ("```json", "```python")
 
 
-class Told(NamedTuple):
-    """How many judgements there are, and how many say that the event is told."""
+class Judged(NamedTuple):
+    """How many judgements there are, and how many say that the other text entails the event."""
 
-    judged: int
+    events: int
     entailed: int
 
 
@@ -50,17 +50,17 @@ def fabula_events(text: str) -> Events | None:
     return found if found is not None and all(isinstance(e, str) for e in found) else None
 
 
-def fabula_told(text: str) -> Told | None:
+def fabula_judged(text: str) -> Judged | None:
     return count_classes(find_last(text))
 
 
-def count_classes(found: Any) -> Told | None:
+def count_classes(found: Any) -> Judged | None:
     """Of a list of objects; None where one of them is of no class."""
     try:
-        said = [entry["relationship"].strip().lower() for entry in found]
+        relations = [entry["relationship"].strip().lower() for entry in found]
     except UNREADABLE:
         return None
-    return Told(len(said), said.count("entailment")) if all(s in CLASSES for s in said) else None
+    return Judged(len(relations), relations.count("entailment")) if all(s in CLASSES for s in relations) else None
 
 
 # --- tarsier ---------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def tarsier_events(text: str) -> Events | None:
     return found if fine else None
 
 
-def tarsier_told(text: str) -> Told | None:
+def tarsier_judged(text: str) -> Judged | None:
     try:
         return count_classes(json.loads(mend(text))["events"])
     except UNREADABLE:
@@ -91,12 +91,12 @@ def tarsier_told(text: str) -> Told | None:
 
 def mend(text: str) -> str:
     """Near-JSON as JSON, by the same exchanges in the same order."""
-    said = strip_fence(re.sub(r"\s+", " ", text.strip()))
-    said = said if said.startswith("{") else "{" + said
-    said = said if said.endswith("}") else said + "}"
+    mended = strip_fence(re.sub(r"\s+", " ", text.strip()))
+    mended = mended if mended.startswith("{") else "{" + mended
+    mended = mended if mended.endswith("}") else mended + "}"
     for old, new in MENDED:
-        said = said.replace(old, new)
-    return said.strip()
+        mended = mended.replace(old, new)
+    return mended.strip()
 
 
 MENDED = (
@@ -110,14 +110,14 @@ MENDED = (
 
 def parse_loosely(text: str) -> Any:
     """JSON, else a Python literal, else None."""
-    said = strip_fence(text.strip()).replace("True", "true").replace("False", "false")
-    if not said.startswith("{") and "{" in said:
-        said = said[said.find("{") :]
-    if not said.endswith("}") and "}" in said:
-        said = said[: said.rfind("}") + 1]
+    mended = strip_fence(text.strip()).replace("True", "true").replace("False", "false")
+    if not mended.startswith("{") and "{" in mended:
+        mended = mended[mended.find("{") :]
+    if not mended.endswith("}") and "}" in mended:
+        mended = mended[: mended.rfind("}") + 1]
     for read in (json.loads, read_python_literal):
         try:
-            return read(said)
+            return read(mended)
         except UNREADABLE:
             continue
     return None
@@ -132,14 +132,14 @@ def vlmevalkit_events(text: str) -> Events:
         raise BrokenError from None
 
 
-def vlmevalkit_told(text: str) -> Told:
+def vlmevalkit_judged(text: str) -> Judged:
     parsed = parse_loosely(text)
     try:
         found = parsed["events"] if parsed and "events" in parsed else []
-        said = [entry.get("relationship", "").lower() for entry in found]
+        relations = [entry.get("relationship", "").lower() for entry in found]
     except UNREADABLE:
         raise BrokenError from None
-    return Told(len(said), said.count("entailment"))
+    return Judged(len(relations), relations.count("entailment"))
 
 
 READ_EVENTS: dict[str, Callable[[str], Events | None]] = {
@@ -147,8 +147,8 @@ READ_EVENTS: dict[str, Callable[[str], Events | None]] = {
     "tarsier": tarsier_events,
     "vlmevalkit": vlmevalkit_events,
 }
-READ_TOLD: dict[str, Callable[[str], Told | None]] = {
-    "fabula": fabula_told,
-    "tarsier": tarsier_told,
-    "vlmevalkit": vlmevalkit_told,
+READ_JUDGED: dict[str, Callable[[str], Judged | None]] = {
+    "fabula": fabula_judged,
+    "tarsier": tarsier_judged,
+    "vlmevalkit": vlmevalkit_judged,
 }

@@ -46,20 +46,22 @@ def read_option(response: Response) -> Verdict:
 
 def find_option(answer: str, options: tuple[str, ...]) -> int | None:
     """A letter in its own right before the text of an option; two different ones are none."""
-    told = THOUGHT.sub(" ", answer)
-    if tagged := ANSWER.findall(told):
-        told = tagged[-1]
-    told = told.strip().strip("*`\"'").strip()
+    words = THOUGHT.sub(" ", answer)
+    if tagged := ANSWER.findall(words):
+        words = tagged[-1]
+    words = words.strip().strip("*`\"'").strip()
     for k, option in enumerate(options):
-        if fold(told) == fold(option):
+        if fold(words) == fold(option):
             return k
-    if found := BARE.fullmatch(told) or LEADING.match(told):
+    if found := BARE.fullmatch(words) or LEADING.match(words):
         return place_of(next(filter(None, found.groups())))
-    named = {place_of(found) for found in NAMED.findall(told)} or {place_of(found) for found in BRACKETED.findall(told)}
+    named = {place_of(found) for found in NAMED.findall(words)} or {
+        place_of(found) for found in BRACKETED.findall(words)
+    }
     if len(named) == 1:
         return named.pop()
-    said = [k for k, option in enumerate(options) if fold(option) and f" {fold(option)} " in f" {fold(told)} "]
-    return said[0] if len(said) == 1 and not named else None
+    quoted = [k for k, option in enumerate(options) if fold(option) and f" {fold(option)} " in f" {fold(words)} "]
+    return quoted[0] if len(quoted) == 1 and not named else None
 
 
 def fold(text: str) -> str:
@@ -73,10 +75,10 @@ def place_of(found: str) -> int:
 
 def read_plm(response: Response) -> Verdict:
     assert response.right is not None
-    said = (response.answer or "").lower()
-    if "answer:" in said:
-        said = said.replace("answer:", "").strip()
-    word, label = said.split(" ")[0], f"({letter(response.right).lower()})"
+    text = (response.answer or "").lower()
+    if "answer:" in text:
+        text = text.replace("answer:", "").strip()
+    word, label = text.split(" ")[0], f"({letter(response.right).lower()})"
     return Verdict(bool(word) and (word.replace(".", "") in label or label in word), bool(word))
 
 
@@ -86,9 +88,9 @@ def read_etbench(response: Response) -> Verdict:
 
 
 def read_gvq(response: Response) -> Verdict:
-    said = response.answer or ""
-    begin = BEST.match(said)
-    found = FOLLOWED.match(said, begin.end() if begin else 0)
+    text = response.answer or ""
+    begin = BEST.match(text)
+    found = FOLLOWED.match(text, begin.end() if begin else 0)
     return judge_place(response, place_of(found[1]) if found else None)
 
 

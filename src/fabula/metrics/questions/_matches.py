@@ -22,7 +22,7 @@ TOP = 5.0
 class Agreement(NamedTuple):
     """A judgement. `whole` is False where it is an object, or a text or list, that lacks one of its two parts."""
 
-    pred: Any = None
+    pred: object = None
     score: float = 0.0
     whole: bool = True
 

@@ -109,17 +109,19 @@ class Nearest(QuestionMetric):
             rows.append({"accuracy": float(right), "similar": float(similar), "failed": float(failed)})
         return rows
 
-    def find_nearest(self, asked: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[int | None]:
+    def find_nearest(self, answers: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[int | None]:
         """The place of the option that each answer is most like; None where it says nothing."""
-        said = [(words, [f"({letter(k)}) {option}" for k, option in enumerate(options)]) for words, options in asked]
-        wanted = [([words], options) for words, options in said if words and options]
+        labelled = [
+            (words, [f"({letter(k)}) {option}" for k, option in enumerate(options)]) for words, options in answers
+        ]
+        wanted = [([words], options) for words, options in labelled if words and options]
         matrices = iter(scorer(self.text).pairs_many(wanted) if wanted else [])
-        for words, options in said:
+        for words, options in labelled:
             yield int(np.nanargmax(next(matrices)[0])) if words and options else None
 
     def about(self) -> Mapping[str, str]:
-        made = scorer(self.text)
+        found = scorer(self.text)
         try:
-            return {made.name: made.version}
+            return {found.name: found.version}
         except MissingExtra:  # refused where an answer needs it
-            return {made.name: "absent"}
+            return {found.name: "absent"}

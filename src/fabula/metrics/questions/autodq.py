@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -24,20 +24,21 @@ from fabula.llm.call import Call
 from fabula.llm.session import current
 from fabula.metrics.base import Row, Values
 from fabula.metrics.questions._asking import ask_each
-from fabula.metrics.questions._events import READ_EVENTS, READ_TOLD, BrokenError, Events, Told
+from fabula.metrics.questions._events import READ_EVENTS, READ_JUDGED, BrokenError, Events, Judged
 from fabula.metrics.questions.base import QuestionMetric
 from fabula.metrics.questions.prompts import examination
 from fabula.text.judges.attempts import speaks_to_judge
 
 MOST = 100  # tries
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Sample:
     """One description on its way: its texts as the judge sees them, then their events, then its two shares."""
 
-    said: str
-    meant: str
+    predicted_text: str
+    reference_text: str
     reference: Events | None = None
     predicted: Events | None = None
     shares: dict[str, float] = field(default_factory=dict)
@@ -102,85 +103,88 @@ class Metric(QuestionMetric):
     def units(self, responses: Sequence[Response]) -> list[Row]:
         """All of a block go from step to step together, so that the judge is asked about many at once."""
         samples = [None if self.is_silent(r) else self.begin(r) for r in responses]
-        some = [s for s in samples if s is not None]
-        self.list_events(some, "reference")
-        self.list_events(some, "predicted")
-        self.compare(some, "recall")
-        self.compare(some, "precision")
+        judged_samples = [s for s in samples if s is not None]
+        self.list_events(judged_samples, "reference")
+        self.list_events(judged_samples, "predicted")
+        self.compare(judged_samples, "recall")
+        self.compare(judged_samples, "precision")
         for response, sample in zip(responses, samples, strict=True):
             if sample is not None and sample.failed and self.failed == "raise":
                 problem = f"the judge's answers cannot be read, asked {self.tries} times"
                 hint = "AutoDQ(failed=zero) counts it as 0, failed=drop leaves it out"
                 raise InputError(problem, video=response.id, noun="item", hint=hint)
-        current().tell(attempts=sum(speaks_to_judge(s.said) for s in some))
+        current().tell(attempts=sum(speaks_to_judge(s.predicted_text) for s in judged_samples))
         current().tell(spared=sum(3 + (r.events is None) for r, s in zip(responses, samples, strict=True) if s is None))
         return [self.row(s) for s in samples]
 
     def is_silent(self, response: Response) -> bool:
         """A prediction that the judge is not asked about."""
-        said = response.answer or ""
-        return self.missing != "judged" and not (said if self.missing == "drop" else said.strip())
+        predicted_text = response.answer or ""
+        return self.missing != "judged" and not (predicted_text if self.missing == "drop" else predicted_text.strip())
 
     def begin(self, response: Response) -> Sample:
-        said, (meant, *others) = response.answer or "", response.references
-        if set(others) - {meant}:
+        predicted_text, (reference_text, *others) = response.answer or "", response.references
+        if set(others) - {reference_text}:
             problem = f"{len(response.references)} references; {self.name} judges a description by one"
             raise InputError(problem, video=response.id, noun="item", hint="keep one of them, with its events")
         if self.texts == "lower":
-            said, meant = said.lower(), meant.lower()
-        return Sample(said, meant, None if response.events is None else list(response.events))
+            predicted_text, reference_text = predicted_text.lower(), reference_text.lower()
+        return Sample(predicted_text, reference_text, None if response.events is None else list(response.events))
 
     def list_events(self, samples: Sequence[Sample], side: Literal["reference", "predicted"]) -> None:
-        asked = [s for s in samples if not s.failed and getattr(s, side) is None]
-        told = [s.meant if side == "reference" else s.said for s in asked]
+        open_samples = [s for s in samples if not s.failed and getattr(s, side) is None]
+        texts = [s.reference_text if side == "reference" else s.predicted_text for s in open_samples]
         if self.texts == "lower":
-            told = [text.replace('"', "'") for text in told]
+            texts = [text.replace('"', "'") for text in texts]
         ask, model = examination(self.name, self.judge).ask_first, current().model_of(self.judge)
-        found = self.ask(asked, [ask(model, text) for text in told], [READ_EVENTS[self.read]] * len(asked))
-        for sample, events in zip(asked, found, strict=True):
+        calls = [ask(model, text) for text in texts]
+        found = self.ask(open_samples, calls, [READ_EVENTS[self.read]] * len(calls))
+        for sample, events in zip(open_samples, found, strict=True):
             setattr(sample, side, events)
 
     def compare(self, samples: Sequence[Sample], share: Literal["recall", "precision"]) -> None:
         """Which events of one side the other entails."""
         ask, model = examination(self.name, self.judge).ask_second, current().model_of(self.judge)
-        asked, calls, readers = list[Sample](), list[Call](), list[Callable[[str], Told | None]]()
+        open_samples, calls, readers = list[Sample](), list[Call](), list[Callable[[str], Judged | None]]()
         for sample in (s for s in samples if not s.failed):
-            whole, text = (sample.meant, sample.said) if share == "recall" else (sample.said, sample.meant)
+            whole, text = sample.reference_text, sample.predicted_text
+            if share == "precision":
+                whole, text = text, whole
             events = (sample.reference if share == "recall" else sample.predicted) or []
             if not events:
                 sample.shares[share] = self.share_of_nothing(sample, share)
                 if self.eventless != "asked":
                     current().tell(spared=1)
                     continue
-            asked.append(sample)
+            open_samples.append(sample)
             calls.append(ask(model, text, events or [whole.replace("\n", " ")]))
             readers.append(self.reader(len(events)))
-        for sample, told in zip(asked, self.ask(asked, calls, readers), strict=True):
+        for sample, judged in zip(open_samples, self.ask(open_samples, calls, readers), strict=True):
             n = len((sample.reference if share == "recall" else sample.predicted) or [])
-            if told is not None and n:
-                sample.shares[share] = told.entailed / n
+            if judged is not None and n:
+                sample.shares[share] = judged.entailed / n
 
     def share_of_nothing(self, sample: Sample, share: str) -> float:
         return float(self.eventless != "zero" or share == "recall" or not sample.reference)
 
-    def reader(self, events: int) -> Callable[[str], Told | None]:
+    def reader(self, events: int) -> Callable[[str], Judged | None]:
         """Of judgements about so many events; of none, one about the whole text."""
-        read, fine = READ_TOLD[self.read], (events,) if events else (0, 1)
+        read, fine = READ_JUDGED[self.read], (events,) if events else (0, 1)
 
-        def checked(text: str) -> Told | None:
-            told = read(text)
-            return told if told is not None and told.judged in fine else None
+        def checked(text: str) -> Judged | None:
+            judged = read(text)
+            return judged if judged is not None and judged.events in fine else None
 
         return checked if self.count == "checked" else read
 
     def ask(
-        self, samples: Sequence[Sample], calls: Sequence[Call], readers: Sequence[Callable[[str], Any]]
-    ) -> list[Any]:
+        self, samples: Sequence[Sample], calls: Sequence[Call], readers: Sequence[Callable[[str], T | None]]
+    ) -> list[T | None]:
         """What is read in the answers. A sample without one has failed."""
-        found = ask_each(calls, [careful(read) for read in readers], self.tries)
+        found = ask_each(calls, [read_or_break(read) for read in readers], self.tries)
         for sample, one in zip(samples, found, strict=True):
-            sample.failed |= one is None or one is BROKEN
-        return [None if one is BROKEN else one for one in found]
+            sample.failed |= one is None or isinstance(one, BrokenError)
+        return [None if isinstance(one, BrokenError) else one for one in found]
 
     def row(self, sample: Sample | None) -> Row:
         failed = sample is not None and sample.failed
@@ -212,14 +216,13 @@ class Metric(QuestionMetric):
         return {"precision": P, "recall": R, "f1": f1(P, R) if P + R > 0 else nothing, "mean_f1": each}
 
 
-BROKEN: Any = object()  # what was read where the published program stumbles: it does not ask again
+def read_or_break(read: Callable[[str], T | None]) -> Callable[[str], T | BrokenError | None]:
+    """A reader that hands on where the published program stumbles: it does not ask again."""
 
-
-def careful(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    def reads(text: str) -> Any:
+    def reads(text: str) -> T | BrokenError | None:
         try:
             return read(text)
-        except BrokenError:
-            return BROKEN
+        except BrokenError as error:
+            return error
 
     return reads

@@ -72,8 +72,8 @@ class QuestionMetric(Metric):
 
     def rows(self, block: Sequence[Response], ctx: Shared) -> Rows:
         """A row for every response that has what the metric reads."""
-        some = [r for r in block if self.can_read(r)]
-        table = Rows.of(({"id": r.id, **row} for r, row in zip(some, self.units(some), strict=True)), unit="id")
-        kinds = np.array([ctx.kinds[r.kind] for r in some], dtype=np.float64)
-        groups = tuple(r.group or r.id for r in some) if ctx.grouped else None
+        readable = [r for r in block if self.can_read(r)]
+        table = Rows.of(({"id": r.id, **row} for r, row in zip(readable, self.units(readable), strict=True)), unit="id")
+        kinds = np.array([ctx.kinds[r.kind] for r in readable], dtype=np.float64)
+        groups = tuple(r.group or r.id for r in readable) if ctx.grouped else None
         return Rows(table.keys, table.refset, {**table.columns, "kind": kinds}, "id", groups)

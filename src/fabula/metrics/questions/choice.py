@@ -58,7 +58,10 @@ class Metric(QuestionMetric):
         right: dict[str | int, list[bool]] = {}
         for group, one in zip(rows.drawn, rows["accuracy"].tolist(), strict=True):
             right.setdefault(group, []).append(one == 1)
-        return {"accuracy": float(np.mean([all(some) for some in right.values()])), "unread": rows["unread"].mean()}
+        return {
+            "accuracy": float(np.mean([all(answers) for answers in right.values()])),
+            "unread": rows["unread"].mean(),
+        }
 
     @property
     def is_mean(self) -> bool:

@@ -89,12 +89,12 @@ class Metric(QuestionMetric):
         """All questions of a block at once, then all comparisons."""
         silent = [self.is_silent(r) for r in responses]
         pairs = [[] if quiet else self.choose(r) for r, quiet in zip(responses, silent, strict=True)]
-        spared = sum(2 * (len(r.asked) - len(some)) for r, some in zip(responses, pairs, strict=True))
+        spared = sum(2 * (len(r.asked) - len(chosen)) for r, chosen in zip(responses, pairs, strict=True))
         current().tell(spared=spared, attempts=sum(speaks_to_judge(r.answer or "") for r in responses))
-        found = iter(self.examine([(r, pair) for r, some in zip(responses, pairs, strict=True) for pair in some]))
+        found = iter(self.examine([(r, pair) for r, chosen in zip(responses, pairs, strict=True) for pair in chosen]))
         rows = []
-        for response, quiet, some in zip(responses, silent, pairs, strict=True):
-            judged = [next(found) for _ in some]
+        for response, quiet, chosen in zip(responses, silent, pairs, strict=True):
+            judged = [next(found) for _ in chosen]
             if None in judged and self.failed == "raise":
                 problem = f"{judged.count(None)} of {len(judged)} judgements cannot be read"
                 hint = "VDC(failed=zero) counts them as no, failed=drop leaves the caption out"
@@ -110,14 +110,14 @@ class Metric(QuestionMetric):
     def choose(self, response: Response) -> Sequence[Asked]:
         return response.asked if self.questions == "all" else response.asked[-1:]
 
-    def examine(self, asked: Sequence[tuple[Response, Asked]]) -> list[Agreement | None]:
+    def examine(self, questions: Sequence[tuple[Response, Asked]]) -> list[Agreement | None]:
         """The judgement of each question."""
         exam, model = examination(self.name, self.judge), current().model_of(self.judge)
-        first = [exam.ask_first(model, r.answer or "", pair.question) for r, pair in asked]
-        said = ask_each(first, [str] * len(first))
+        first = [exam.ask_first(model, r.answer or "", pair.question) for r, pair in questions]
+        answers = ask_each(first, [str] * len(first))
         second = [
             exam.ask_second(model, pair.question, pair.answer, text or "")
-            for (_, pair), text in zip(asked, said, strict=True)
+            for (_, pair), text in zip(questions, answers, strict=True)
         ]
         return ask_each(second, [self.read_one] * len(second))
 
@@ -148,11 +148,11 @@ class Metric(QuestionMetric):
     # ── rows into numbers ───────────────────────────────────────────────────────────────────────────────────────────
 
     def combine(self, rows: Rows) -> Values:
-        kept = rows["counts"] > 0
-        scored = kept & (rows["score"] >= 0) if self.negative == "drop" else kept
+        counted = rows["counts"] > 0
+        scored = counted & (rows["score"] >= 0) if self.negative == "drop" else counted
         score = mean_in_order(rows["score"][scored]) if scored.any() or self.undefined == "zero" else float("nan")
-        return {"accuracy": mean_in_order(rows["accuracy"][kept]), "score": score}
+        return {"accuracy": mean_in_order(rows["accuracy"][counted]), "score": score}
 
     def sums(self, rows: Rows) -> Array:
-        kept = (rows["counts"] > 0).astype(np.float64)
-        return np.stack([rows["accuracy"] * kept, kept], axis=1)
+        counted = (rows["counts"] > 0).astype(np.float64)
+        return np.stack([rows["accuracy"] * counted, counted], axis=1)

@@ -51,22 +51,22 @@ class Metric(QuestionMetric):
 
     def units(self, responses: Sequence[Response]) -> list[Row]:
         """Every answer with each right one; an answer without a verdict is told apart by the column of unread ones."""
-        asked = [
+        questions = [
             (i, r.question, r.answer, target)
             for i, r in enumerate(responses)
             for target in r.references
             if r.answer is not None
         ]
-        said = self.ask([(question, answer, target) for _, question, answer, target in asked])
+        answers = self.ask([(question, answer, target) for _, question, answer, target in questions])
         rows: list[Row] = [{"accuracy": 0.0, "loose": 0.0, CROWDED: 0.0} for _ in responses]
-        for (i, *_), text in zip(asked, said, strict=True):
+        for (i, *_), text in zip(questions, answers, strict=True):
             verdict = self.asker.read(text)
             rows[i]["accuracy"] = max(rows[i]["accuracy"], verdict or 0.0)
             rows[i]["loose"] = max(rows[i]["loose"], float(not is_json(text)))
             rows[i][CROWDED] += verdict is None
         unread = int(sum(row[CROWDED] for row in rows))
-        sample = next((text for text in said if self.asker.read(text) is None), "") if unread else ""
-        current().tell(unparsed=unread, parsed=len(said) - unread, sample=sample)
+        sample = next((text for text in answers if self.asker.read(text) is None), "") if unread else ""
+        current().tell(unparsed=unread, parsed=len(answers) - unread, sample=sample)
         return rows
 
     def ask(self, triples: Sequence[tuple[str, str, str]]) -> list[str]:

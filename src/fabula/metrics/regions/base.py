@@ -27,7 +27,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.rows import CROWDED, Rows
 from fabula.data.regions import Picture
-from fabula.match.boxes import Served, merged, merged_by, priors, serve_parts
+from fabula.match.boxes import Served, find_priors, merge_boxes, serve
 from fabula.metrics.base import Metric
 from fabula.pair.box_iou import box_iou
 from fabula.text import meteor
@@ -39,7 +39,7 @@ CELLS = 1 << 20  # of a matrix of IoU: about 60 bytes each while it is made
 COLUMNS = ("score", "ok", "iou", "prior", "meteor")
 Judge = Callable[[Sequence[str], Sequence[Sequence[str]]], Sequence[float]]  # candidates, references → scores
 Sides = tuple[Picture, Picture | None]  # a reference image, and what was detected in it
-Asked = tuple[int, str, Sequence[str]]  # place of a record, candidate, references
+Question = tuple[int, str, Sequence[str]]  # place of a record, candidate, references
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Records:
     iou: Floats
     prior: Floats  # claim=threshold: the best IoU among detections that picked the reference before
     meteor: Floats  # 0 until it is filled in; stays 0 where it can change nothing
-    asked: tuple[Asked, ...]  # the captions that METEOR must compare
+    questions: tuple[Question, ...]  # the captions that METEOR must compare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +120,8 @@ class RegionMetric(Metric):
     @property
     def rows_key(self) -> object:
         """What the records depend on."""
-        asked = min(self.ious), max(self.ious)  # METEOR is computed where one of them may ask for it
-        return asked, self.merge, self.pixel, self.claim, self.stray, self.missing, self.passing, self.ties
+        ends = min(self.ious), max(self.ious)  # METEOR is computed where one of them may ask for it
+        return ends, self.merge, self.pixel, self.claim, self.stray, self.missing, self.passing, self.ties
 
     def prepare(self, data: Pictures) -> Judge:
         return data.judge or meteors
@@ -147,16 +147,16 @@ class RegionMetric(Metric):
         boxes, texts, order, served = self.serve(ref, pred)
         if served is None or pred is None or pred.scores is None:
             return Records(len(boxes), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, ())
-        prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
+        prior = find_priors(served) if self.claim == "threshold" else np.zeros(len(order))
         live = (served.iou > 0) & (served.iou >= min(self.ious))
         live &= served.first if self.claim == "best" else prior < max(self.ious)
         places, own = order[live].tolist(), served.picked[live].tolist()
-        asked = tuple(
+        questions = tuple(
             (d, *self.pass_captions(pred.captions[i], texts[j]))
             for d, i, j in zip(np.flatnonzero(live).tolist(), places, own, strict=True)
         )
         ok, meteor = served.first.astype(np.float64), np.zeros(len(order))
-        return Records(len(boxes), pred.scores[order], ok, served.iou, prior, meteor, asked)
+        return Records(len(boxes), pred.scores[order], ok, served.iou, prior, meteor, questions)
 
     def serve(
         self, ref: Picture | None, pred: Picture | None
@@ -169,7 +169,7 @@ class RegionMetric(Metric):
             return boxes, texts, np.zeros(0, dtype=np.int64), None
         order = sort_boxes(pred, -pred.scores) if ordered else np.argsort(-pred.scores, kind="stable")
         parts = box_strips(boxes, pred.corners(pixel)[order], pixel)
-        return boxes, texts, order, serve_parts(parts, len(boxes) - 1 if self.stray == "last" else -1)
+        return boxes, texts, order, serve(parts, len(boxes) - 1 if self.stray == "last" else -1)
 
     def count_unsettled(self, rows: Rows) -> int:
         """How many detections the published program may rank otherwise than the file has them."""
@@ -184,8 +184,8 @@ def sort_boxes(picture: Picture, first: Floats) -> NDArray[np.int64]:
     keys = np.column_stack([first, picture.corners()])
     order = np.lexsort(keys.T[::-1])
     if (keys[order][1:] == keys[order][:-1]).all(axis=1).any():  # words are looked at where all else is equal
-        told = keys.tolist()
-        order = np.array(sorted(order.tolist(), key=lambda i: (told[i], picture.captions[i])), dtype=np.int64)
+        listed = keys.tolist()
+        order = np.array(sorted(order.tolist(), key=lambda i: (listed[i], picture.captions[i])), dtype=np.int64)
     return order
 
 
@@ -199,17 +199,11 @@ def merge_references(
     if ordered:
         order = sort_boxes(ref, np.zeros(len(ref)))
         corners, captions = corners[order], tuple(captions[i] for i in order.tolist())
-    if len(corners) ** 2 <= CELLS:
-        groups = merged(box_iou(corners, corners, pixel), merge)
-    else:  # as many boxes as no annotator draws: only their IoU with some of them is held
-        step = max(1, CELLS // len(corners))
-        groups = merged_by(lambda at: box_iou(corners[at], corners, pixel), len(corners), merge, step)
+    step = max(1, CELLS // len(corners))  # very many boxes: only their IoU with some is in memory
+    groups = merge_boxes(lambda at: box_iou(corners[at], corners, pixel), len(corners), merge, step)
     if len(groups) == len(corners):
         return corners, [[caption] for caption in captions]
-    boxes = corners[[group[0] for group in groups]]
-    for i, group in enumerate(groups):
-        if len(group) > 1:
-            boxes[i] = corners[group].mean(axis=0)
+    boxes = np.array([corners[group].mean(axis=0) for group in groups])
     return boxes, [[captions[i] for i in group] for group in groups]
 
 
@@ -231,7 +225,7 @@ def fill(block: Sequence[Records], judge: Judge) -> Floats:
     pairs: dict[tuple[str, tuple[str, ...]], list[tuple[int, int]]] = {}
     crowded = np.zeros(len(block))
     for n, records in enumerate(block):
-        for d, candidate, references in records.asked:
+        for d, candidate, references in records.questions:
             pairs.setdefault((candidate, tuple(references)), []).append((n, d))
     if not pairs:
         return crowded

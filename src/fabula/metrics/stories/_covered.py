@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Covered(StoryMetric):
     @abstractmethod
     def hits(self, grid: Grid) -> Hits: ...
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+    def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
         G, P = self.sizes(pairs)
         references: dict[float, list[Mask]] = {level: [] for level in self.levels()}  # which are near
         predictions = {level: np.zeros(int(P.sum()), bool) for level in self.levels()}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -21,13 +22,12 @@ import numpy as np
 
 from fabula.core.means import f1_of
 from fabula.core.rows import CROWDED
-from fabula.data.stories import once
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
 from fabula.metrics.base import Array
 from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned
 from fabula.pair.captions import Captions, Counts, Roles
 from fabula.pair.grid import Cells, Grid, Index, Mask
-from fabula.pair.strips import is_large, part, strips
+from fabula.pair.strips import is_large, strips
 
 Score = Callable[[Cells, "Cells | None"], Cells]  # IoU, caption scores where they are read → C
 OrderedRowsT = TypeVar("OrderedRowsT", bound=OrderedRows)
@@ -70,7 +70,7 @@ class Soda(StoryMetric):
         """How many pairs count as 0 because they are beyond the scorer, where there are any."""
         return columns | {CROWDED: sheet.crowded.astype(np.float64)} if sheet.crowded.any() else columns
 
-    def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
+    def matches(self, pairs: Sequence[Pair], ctx: Captions | None) -> list[list[Match]]:
         """The matched pairs of every pair of stories, row by row."""
         sheets = [Sheet(self, portion, ctx) for portion in portioned(pairs)]
         return [found for sheet in sheets for found in sheet.list_matches(self.choose(sheet))]
@@ -97,7 +97,7 @@ class Sheet:
         self.crowded: Counts = np.zeros(len(pairs), np.int64)
         self.strips = ctx.within(self.ref, self.pred) if self.is_large and ctx is not None else None
 
-    @once
+    @cached_property
     def grid(self) -> Grid:
         return self.metric.grid(self.pairs)
 
@@ -152,7 +152,7 @@ class Sheet:
         corners = [(-1, -1), *zip(*(x.tolist() for x in np.divmod(own, P)), strict=True), (G, P)]
         chosen = own.tolist()
         for (i, j), (k, m) in pairwise(corners):
-            rows, columns = part(self.ref, i + 1, k), part(self.pred, j + 1, m)
+            rows, columns = self.ref.part(i + 1, k), self.pred.part(j + 1, m)
             if len(rows) and len(columns):
                 between = Sheet(self.metric, [(rows, columns)], None).choose(lambda iou, text: iou)
                 di, dj = np.divmod(between, len(columns))

@@ -400,7 +400,7 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
 
 def take_first(pred: Story, top: int | None) -> Story:
     """The first N predictions of the file."""
-    return pred if top is None or top >= len(pred) else strips.part(pred, 0, top)
+    return pred if top is None or top >= len(pred) else pred.part(0, top)
 
 
 def mean_each(values: Array, counts: Array) -> Array:

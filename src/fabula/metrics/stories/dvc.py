@@ -42,6 +42,7 @@ from fabula.text.placed import Pairs
 from fabula.text.spice import SpiceScore
 
 PAPER, AFTER = "(Krishna et al., ICCV 2017)", "(after Krishna et al., ICCV 2017)"
+Counted = tuple[Tokens, Any]  # tokens; document frequencies: of the corpus, of a large video at each τ, or none
 PAIRS = "of the pairs that overlap by τ, mean over τ."
 
 
@@ -53,7 +54,7 @@ class LocalisedBleu(Localised):
     n: ClassVar[int]
     shown: ClassVar[bool] = False
 
-    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: object) -> Numbers:
         return overlaps.once("bleu", lambda: bleu.stats_pairs(overlaps.pairs))
 
     def value(self, sums: Numbers, pairs: Index, lost: Index) -> Array:
@@ -103,7 +104,7 @@ class Cider(Localised):
 
     idf: Literal["corpus", "video"] = "corpus"
 
-    def prepare(self, data: Stories) -> Any:
+    def prepare(self, data: Stories) -> Counted:
         """Tokens, and document frequencies: of the corpus, or of a large video at each τ; None: to be counted."""
         tokens = super().prepare(data)
         if self.idf == "video":
@@ -117,29 +118,28 @@ class Cider(Localised):
     def needs_statistics(self) -> bool:
         return self.idf == "corpus"
 
-    def count_statistics(self, refs: Sequence[Corpus]) -> Any:
+    def count_statistics(self, refs: Sequence[Corpus]) -> dict[str, object] | None:
         if not self.needs_statistics:
             return None
         idf = cider.Idf.from_references(list_events(refs, super().prepare(Stories(refs, Corpus({})))))
         return {"N": idf.N, "df": dict(idf.df)}
 
-    def merge_statistics(self, parts: Sequence[Any]) -> Any:
+    def merge_statistics(self, parts: Sequence[Any]) -> dict[str, object]:
         idf = cider.Idf(0, {}).merge(*(cider.Idf(**part) for part in parts))
         return {"N": idf.N, "df": dict(idf.df)}
 
-    def tokens(self, ctx: Any) -> Tokens:
-        tokens: Tokens = ctx[0]
-        return tokens
+    def tokens(self, ctx: Counted) -> Tokens:
+        return ctx[0]
 
     def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
         return cider.score_pairs(overlaps.pairs, ctx[1])[:, None]
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+    def many(self, pairs: Sequence[Pair], ctx: Counted) -> dict[str, Array]:
         if self.idf == "video" and is_large(*pairs[0], self.portion):
             ctx = ctx[0], self.count_documents(pairs, ctx)
         return super().many(pairs, ctx)
 
-    def count_documents(self, pairs: Sequence[Pair], ctx: Any) -> list[cider.Documents]:
+    def count_documents(self, pairs: Sequence[Pair], ctx: Counted) -> list[cider.Documents]:
         """Of the pairs of a large video, at each τ."""
         counts: list[Counter[str]] = [Counter() for _ in self.tiou]
         for overlaps in self.overlapping(pairs, ctx):
@@ -152,9 +152,9 @@ class Cider(Localised):
         if self.idf == "corpus":
             return super().each(overlaps, ctx)
         pairs = overlaps.pairs
-        some = [Pairs.of(pairs.texts, pairs.candidates[at], pairs.references[at]) for at in overlaps.at]
+        pairs_at = [Pairs.of(pairs.texts, pairs.candidates[at], pairs.references[at]) for at in overlaps.at]
         if ctx[1]:
-            of_tau = zip(some, ctx[1], strict=True)
+            of_tau = zip(pairs_at, ctx[1], strict=True)
             return [cider.score_pairs(p, idf)[:, None] if len(p.candidates) else np.zeros((0, 1)) for p, idf in of_tau]
         sizes = [n for k in range(len(overlaps.at)) for n in overlaps.counts(k).tolist()]
         every = np.concatenate(overlaps.at)
@@ -191,7 +191,7 @@ class LocalisedGraphs(Localised):
     def parse(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[SpiceScore]:
         return parser(self.spice)(candidates, references) if candidates else []
 
-    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: object) -> Numbers:
         """Its value, and whether it has one."""
         values = [self.worth(score) for score in self.parse(*overlaps.pairs.items())]
         return np.array([(value or 0.0, value is not None) for value in values], np.float64).reshape(-1, 2)
@@ -206,8 +206,8 @@ class LocalisedGraphs(Localised):
 
     def parsed_captions(self, story: Story, predicted: bool) -> list[str]:
         """The captions of a story with the names under which they are parsed, in the order of the file."""
-        told = self.rename_people(sort_story(story, self.order, predicted)).captions
-        return [caption for _, caption in sorted(zip(event_order(story, self.order, predicted), told, strict=True))]
+        captions = self.rename_people(sort_story(story, self.order, predicted)).captions
+        return [caption for _, caption in sorted(zip(event_order(story, self.order, predicted), captions, strict=True))]
 
     def about(self) -> Mapping[str, str]:
         return version(self.spice)
@@ -226,10 +226,10 @@ class Ispice(LocalisedGraphs):
         super().__post_init__()
         check_ids(self.ids)
 
-    def prepare(self, data: Stories) -> Any:
+    def prepare(self, data: Stories) -> None:
         return None
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+    def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
         renamed = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in pairs]
         captions = [caption for sides in renamed for story in sides for caption in story.captions]
         return super().many(renamed, token_table(captions, self.tok, self.nonascii == "blank"))
@@ -259,7 +259,7 @@ class Meteor(Localised):
 
     agg: Literal["items", "corpus"] = "items"
 
-    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: object) -> Numbers:
         found = score_meteor(overlaps)
         if self.agg == "items":
             return found.scores[:, None]
@@ -295,7 +295,7 @@ class RougeL(Localised):
     label: ClassVar[str] = "ROUGE_L"
     summary: ClassVar[str] = f"ROUGE_L of dense captions {PAPER}: ROUGE-L {PAIRS}"
 
-    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: object) -> Numbers:
         return overlaps.once("rouge", lambda: rouge.score_pairs(overlaps.pairs))[:, None]
 
 
@@ -321,14 +321,14 @@ class Text(Localised):
 
     text: str = "rouge"
 
-    def statistics(self, overlaps: OverlapPairs, ctx: Any) -> Numbers:
+    def statistics(self, overlaps: OverlapPairs, ctx: object) -> Numbers:
         """A pair that is beyond the scorer has 0."""
         found = scorer(self.text).pairs_many([([c], r) for c, r in zip(*overlaps.pairs.items(), strict=True)])
         return np.nan_to_num(np.array([float(cell[0, 0]) for cell in found], np.float64), nan=0.0)[:, None]
 
     def about(self) -> Mapping[str, str]:
-        made = scorer(self.text)
-        return {made.name: made.version}
+        found = scorer(self.text)
+        return {found.name: found.version}
 
 
 METRICS = (Bleu1, Bleu2, Bleu3, Bleu4, Cider, Ispice, Meteor, RougeL, Spice, Text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -35,22 +35,22 @@ class Metric(Merged, prf.Metric):
 
     mean: Literal["references", "predictions"] = "references"
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
-        told = [(ref, self.hulls(ref, pred)) for ref, pred in pairs]
-        return super().many(told, ctx) | {"miou": np.array([self.mean_best(ref, pred) for ref, pred in told])}
+    def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
+        merged = [(ref, self.hulls(ref, pred)) for ref, pred in pairs]
+        return super().many(merged, ctx) | {"miou": np.array([self.mean_best(ref, pred) for ref, pred in merged])}
 
     def best_rows(self, rows: Rows) -> Rows:
         """The best mIoU goes with the best of the others: with one set, or taken on its own."""
-        made = super().best_rows(rows)
-        if not len(rows) or "miou" in made.columns:
-            return made
-        return replace(made, columns={**made.columns, "miou": np.maximum.reduceat(rows["miou"], find_runs(rows))})
+        best = super().best_rows(rows)
+        if not len(rows) or "miou" in best.columns:
+            return best
+        return replace(best, columns={**best.columns, "miou": np.maximum.reduceat(rows["miou"], find_runs(rows))})
 
     def hulls(self, ref: Story, pred: Story) -> Story:
         """Each group as one event, then what joined none."""
         groups = [members for _, members in self.groups(ref, pred)]
         joined = {j for members in groups for j in members}
-        spans = [(pred.spans[some, 0].min(), pred.spans[some, 1].max()) for some in groups]
+        spans = [(pred.spans[members, 0].min(), pred.spans[members, 1].max()) for members in groups]
         spans += [tuple(pred.spans[j]) for j in range(len(pred)) if j not in joined]
         return Story(pred.id, tuple(Event(Segment(float(s), float(e))) for s, e in spans), pred.duration)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +21,6 @@ class Metric(StoryMetric):
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
     perfect_score: ClassVar[str] = ""
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+    def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.ious(grid)) for grid in self.tiles(pairs)])  # [ΣG]
         return {"value": mean_each(best, self.sizes(pairs)[0])}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Metric(StoryMetric):
     perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+    def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.shares(grid)) for grid in self.tiles(pairs)])  # [ΣG]
         return {"value": mean_each(best, self.sizes(pairs)[0])}
 

@@ -16,7 +16,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Paragraph(Metric):
             for (v, refs, _), text in zip(videos, texts, strict=True)
         ]
 
-    def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
+    def rows(self, block: Sequence[Video], ctx: object) -> Rows:
         items = self.items(block)
         refset = np.zeros(len(items), dtype=np.int64)
         return Rows(tuple(item.id for item in items), refset, self.reader().tabulate(items))

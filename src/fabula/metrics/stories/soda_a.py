@@ -38,8 +38,8 @@ class Metric(PairSoda):
         cells = np.unique(np.concatenate(chosen))
         captions = sheet.texts(cells)
         columns: dict[str, Array] = {}
-        for tau, some in zip(self.tiou, chosen, strict=True):
-            at = self.prf(pairs, sheet.sum(captions[np.searchsorted(cells, some)], some))
+        for tau, chosen_cells in zip(self.tiou, chosen, strict=True):
+            at = self.prf(pairs, sheet.sum(captions[np.searchsorted(cells, chosen_cells)], chosen_cells))
             columns |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS} | {n: at[n] for n in ("n_ref", "n_pred")}
         return self.add_crowded(self.averaged(columns), sheet)
 

@@ -81,20 +81,22 @@ class Metric(Merged):
 
     def many(self, pairs: Sequence[Pair], ctx: Segment | None) -> dict[str, Array]:
         """All groups of all videos are put to the judge at once."""
-        told = [(ref, at_one_time(pred, ctx)) for ref, pred in pairs]
-        groups = [self.groups(ref, pred) for ref, pred in told]
-        every = [(n, g, members) for n, some in enumerate(groups) for g, members in some]
-        asked = [(n, g, members) for n, g, members in every if self.counts_at(told[n][0], g)]
-        questions = [(checklist_of(told[n][0], g), join_captions(told[n][1], members)) for n, g, members in asked]
+        paired = [(ref, at_one_time(pred, ctx)) for ref, pred in pairs]
+        groups = [self.groups(ref, pred) for ref, pred in paired]
+        every = [(n, g, members) for n, own_groups in enumerate(groups) for g, members in own_groups]
+        counted = [(n, g, members) for n, g, members in every if self.counts_at(paired[n][0], g)]
+        questions = [(checklist_of(paired[n][0], g), join_captions(paired[n][1], members)) for n, g, members in counted]
         judge, session = find_judge(self.judge), current()
         model = session.model_of(self.judge)
         answers = checklists.count_points(judge, session, model, questions)
         unread = sum(not counts for counts in answers)
-        session.tell(unparsed=unread, spared=len(every) - len(asked), parsed=len(answers) - unread)
-        found: list[dict[int, Counts | None]] = [{} for _ in told]
-        for (n, g, _), counts in zip(asked, answers, strict=True):
+        session.tell(unparsed=unread, spared=len(every) - len(counted), parsed=len(answers) - unread)
+        found: list[dict[int, Counts | None]] = [{} for _ in paired]
+        for (n, g, _), counts in zip(counted, answers, strict=True):
             found[n][g] = counts
-        rows = [self.row(*pair, some, counts) for pair, some, counts in zip(told, groups, found, strict=True)]
+        rows = [
+            self.row(*pair, own_groups, counts) for pair, own_groups, counts in zip(paired, groups, found, strict=True)
+        ]
         return dict(Rows.of({"video": "", **row} for row in rows).columns)
 
     def counts_at(self, ref: Story, g: int) -> bool:
@@ -106,9 +108,9 @@ class Metric(Merged):
         judged, before = list[Judged](), dict.fromkeys(DIMENSIONS, 0.0)
         for g, members in groups:
             points = points_of(ref.events[g])
-            made = self.score_group(points, answers.get(g, {}), before)
-            before = {d: made[d] for d in DIMENSIONS}
-            judged.append(Judged(points, len(members), made))
+            scores = self.score_group(points, answers.get(g, {}), before)
+            before = {d: scores[d] for d in DIMENSIONS}
+            judged.append(Judged(points, len(members), scores))
         row, references = Row(), [points_of(event) for event in ref.events]
         for part in PARTS:
             row |= self.prf(part, judged, references, len(pred))
@@ -121,11 +123,11 @@ class Metric(Merged):
         """s of one group; {}: counts that cannot be read; None: no judgement."""
         if counts == {} and self.broken == "before":
             return {TOTAL: 0.0, **before}
-        told = {d: (counts or {}).get(d, 0) for d in DIMENSIONS}
+        counted = {d: (counts or {}).get(d, 0) for d in DIMENSIONS}
         if self.counts == "capped":
-            told = {d: max(0, min(told[d], points[d])) for d in DIMENSIONS}
-        by_dim = {d: told[d] / points[d] if points[d] else 0.0 for d in DIMENSIONS}
-        return {TOTAL: sum(told.values()) / max(1, points[TOTAL]), **by_dim}
+            counted = {d: max(0, min(counted[d], points[d])) for d in DIMENSIONS}
+        by_dim = {d: counted[d] / points[d] if points[d] else 0.0 for d in DIMENSIONS}
+        return {TOTAL: sum(counted.values()) / max(1, points[TOTAL]), **by_dim}
 
     def prf(self, part: str, judged: Sequence[Judged], references: Sequence[Mapping[str, int]], P: int) -> Row:
         """One dimension, or all together."""
@@ -174,8 +176,8 @@ def checklist_of(ref: Story, g: int) -> Checklist:
 
 def join_captions(pred: Story, members: Sequence[int]) -> str:
     """The captions of a group, a line each."""
-    said = pred.captions
-    return "\n".join(said[j] for j in members)
+    captions = pred.captions
+    return "\n".join(captions[j] for j in members)
 
 
 def at_one_time(pred: Story, segment: Segment | None) -> Story:

@@ -16,13 +16,13 @@ from fabula.text.judges.base import DIGITS, hash_prompt
 from fabula.text.judges.installed import Found, folder
 
 
-def read_copy(read: Callable[..., Found], *args: Any) -> Any:
+def read_copy(read: Callable[..., Found], *args: object) -> Any:
     """What `read` finds in the user's copy of a program; looked up once."""
     return find_once(folder.get(), read, *args)
 
 
 @lru_cache(maxsize=32)
-def find_once(where: Path | None, read: Callable[..., Found], *args: Any) -> Any:
+def find_once(where: Path | None, read: Callable[..., Found], *args: object) -> Any:
     return read(*args).value
 
 
@@ -31,7 +31,7 @@ class Prompt:
     """One question to a judge. `sample` are the variables by which its hash is made."""
 
     build: Callable[..., tuple[str, str]]  # variables → system, user
-    sample: tuple[Any, ...]
+    sample: tuple[object, ...]
     published: str = ""  # its hash as published, where it is somebody else's
 
     @property
@@ -51,31 +51,31 @@ class Examination:
     first: Prompt
     second: Prompt
     source: str = "ours"  # or the program whose copy the prompts are read from
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 2048})
+    parameters: Mapping[str, object] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 2048})
 
-    def ask_first(self, model: str, *variables: Any) -> Call:
+    def ask_first(self, model: str, *variables: object) -> Call:
         return self.ask(self.first, model, *variables)
 
-    def ask_second(self, model: str, *variables: Any) -> Call:
+    def ask_second(self, model: str, *variables: object) -> Call:
         return self.ask(self.second, model, *variables)
 
-    def ask(self, prompt: Prompt, model: str, *variables: Any) -> Call:
+    def ask(self, prompt: Prompt, model: str, *variables: object) -> Call:
         system, user = prompt.build(*variables)
         return Call(model, user, system=system, parameters=self.parameters)
 
     @property
     def version(self) -> str:
         """What a signature says of it; a published prompt that cannot be found has no hash."""
-        told = []
+        hashes = []
         for prompt in (self.first, self.second):
             try:
-                made = prompt.hash
+                hashed = prompt.hash
             except FabulaError:
                 return f"{self.source},not-found"
-            known = "" if not prompt.published else ",published" if prompt.published == made else ",not-the-published"
-            told.append(f"{made}{known}")
+            known = "" if not prompt.published else ",published" if prompt.published == hashed else ",not-the-published"
+            hashes.append(f"{hashed}{known}")
         settings = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompts={'+'.join(told)}" + (f",{settings}" if settings else "")
+        return f"prompts={'+'.join(hashes)}" + (f",{settings}" if settings else "")
 
 
 def quote(*texts: tuple[str, str]) -> str:

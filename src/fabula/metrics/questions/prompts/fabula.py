@@ -57,8 +57,8 @@ def answer(caption: str, question: str) -> tuple[str, str]:
     return ANSWER, quote(("DESCRIPTION", caption), ("QUESTION", question))
 
 
-def match(question: str, right: str, said: str) -> tuple[str, str]:
-    return MATCH, quote(("QUESTION", question), ("RIGHT ANSWER", right), ("GIVEN ANSWER", said))
+def match(question: str, right: str, predicted: str) -> tuple[str, str]:
+    return MATCH, quote(("QUESTION", question), ("RIGHT ANSWER", right), ("GIVEN ANSWER", predicted))
 
 
 EVENTS = Examination("fabula", Prompt(extract, ("C",)), Prompt(relate, ("P", ["E"])))

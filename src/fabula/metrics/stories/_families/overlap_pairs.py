@@ -33,13 +33,13 @@ class OverlapPairs:
     at: list[Index]  # for each τ: places among the pairs [K]
     whose: list[Index]  # for each τ: the video of each, ascending [K]
     lost: list[Index]  # for each τ: predictions that count as 0 besides [N]
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what metrics made of it
+    cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what metrics made of it
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What is made of these meetings, shared by all who need it."""
-        if key not in self.made:
-            self.made[key] = make()
-        found: T = self.made[key]
+        if key not in self.cache:
+            self.cache[key] = make()
+        found: T = self.cache[key]
         return found
 
     @classmethod
@@ -59,7 +59,7 @@ class OverlapPairs:
         """
         numbers: dict[str, int] = {}
         gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
-        said = number_captions(grid.preds, tokens, numbers)  # [ΣP]
+        predicted = number_captions(grid.preds, tokens, numbers)  # [ΣP]
         owner = grid.owners(1)  # [ΣP]
         turned = np.empty(len(grid.gold), np.int64)
         turned[grid.turned()] = np.arange(len(turned))  # the cells prediction by prediction
@@ -67,7 +67,7 @@ class OverlapPairs:
         meeting, whose, lost = [], [], []
         for k, hit in enumerate(hits):
             hit = hit[turned]
-            alone = np.bincount(p[hit], minlength=len(said)) == 0  # [ΣP]
+            alone = np.bincount(p[hit], minlength=len(predicted)) == 0  # [ΣP]
             lost.append(np.bincount(owner[alone & (garbage == "zero")], minlength=len(grid)))
             if garbage == "zero":
                 alone[:] = False
@@ -80,7 +80,7 @@ class OverlapPairs:
             guess, other = guess[order], np.concatenate([gold[g[hit]], np.full(len(extra), -1)])[order]
             videos = owner[guess]
             name_garbage(other, videos, garbage, numbers, before[k] if len(before) else 0)
-            meeting.append(said[guess] * 2**32 + other)
+            meeting.append(predicted[guess] * 2**32 + other)
             whose.append(videos)
         distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
         texts, ends = list(numbers), np.cumsum([len(keys) for keys in meeting])[:-1]
