@@ -50,7 +50,8 @@ def show_progress() -> Iterator[Watch]:
         yield tell_progress()
         return
     progress = make_bar()
-    started, tasks = time.monotonic(), dict[str, TaskID]()
+    started = time.monotonic()
+    tasks: dict[str, TaskID] = {}
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:
