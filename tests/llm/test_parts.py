@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from fabula.llm.answer import MOST, CallError, read_usage
+from fabula.llm.answer import MOST, Answer, Attempt, CallError, read_usage
 from fabula.llm.ask import first_of
 from fabula.llm.batch import Batcher
+from fabula.llm.client import AGAIN
 
 
 def test_of_many_errors_the_one_that_ends_the_program_else_the_first():
@@ -62,3 +63,11 @@ def test_only_a_refused_schema_is_asked_for_without_it(schema, option, plain, me
         client=SimpleNamespace(options=SimpleNamespace(schema=option)),
     )
     assert Batcher.is_about_schema(batcher, "k", CallError(message)) is about
+
+
+def test_what_nobody_timed_took_no_seconds():
+    assert Attempt("key", "busy", "later").seconds == 0 == Answer("a dog", "stop").seconds
+
+
+def test_a_status_that_may_pass_is_tried_again_and_no_other():
+    assert {408, 409, 425, 429, *(500, 502, 503, 504), *(520, 522, 524, 529)} == AGAIN

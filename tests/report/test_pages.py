@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 import fabula.report.html as html
-from fabula.report._data import LEADING, sort_worst_first
-from fabula.report.drawing.elements import widen
+from fabula.report._data import LEADING, list_blanks, sort_worst_first
+from fabula.report.drawing.elements import RULE, Frame, Scale, widen
 from fabula.report.drawing.plots import Interval, Intervals, draw_intervals
 from fabula.report.pages import make_page
 
@@ -67,3 +67,15 @@ def test_a_figure_says_what_a_point_without_whiskers_is():
     known, lacking = Interval("a", 1.0, 0.5, 1.5), Interval("a", 1.0)
     assert "<desc" not in draw_intervals(Intervals({"m": [known]}, ["a"]), 240.0)
     assert "without --ci" in draw_intervals(Intervals({"m": [known], "n": [lacking]}, ["a"]), 240.0)
+
+
+def test_a_frame_has_lines_behind_its_drawing_unless_it_shall_have_none():
+    frame = Frame(Scale(0, 10, 0.0, 100.0), Scale(0, 10, 100.0, 0.0))
+    lines = [part for part in frame.draw("x", "y") if RULE in part]
+    assert len(lines) >= 4 and not [part for part in frame.draw("x", "y", grid=False) if RULE in part]
+
+
+def test_the_blanks_of_a_set_and_of_one_that_has_none():
+    kept = SimpleNamespace(sets={"a": 1}, judge=lambda result, judge, id: [(0, "P1", "P2", 1, 3)])
+    assert list_blanks(SimpleNamespace(kept=kept), "m", "a") == [[0, "P1", "P2", 1, 3]]
+    assert list_blanks(SimpleNamespace(kept=kept), "m", "b") is None
