@@ -14,6 +14,7 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.identity import Clip, ClipSet
 from fabula.data.stories import Item
+from fabula.documents.document import Document
 from fabula.evaluate.kept import Filled
 from fabula.evaluate.request import Request
 from fabula.evaluate.score import Comparison
@@ -148,7 +149,7 @@ def count(found: Gathered, scored: int, said: bool) -> dict[str, int]:
 # --- what is worth a word --------------------------------------------------------------------------------------------
 
 
-def check_ids(sets: Sequence[ClipSet], file: Path, strict: bool, notes: Notes) -> None:
+def check_ids(sets: Sequence[ClipSet], file: object, strict: bool, notes: Notes) -> None:
     """Say where the number of ids is not the number of blanks; with `strict`, refuse."""
     for clip in (c for s in sets for c in s.clips if c.truth):
         given = sum(map(is_named, clip.given or ()))
@@ -202,8 +203,8 @@ class Gathered:
 
     sets: list[ClipSet]
     unknown: int
-    predictions: Path
-    grouping: Path  # the file that would have to group blanks
+    predictions: Path | Document
+    grouping: Path | Document  # the file that would have to group blanks
 
 
 def gather(request: Request, notes: Notes) -> Gathered:
@@ -229,7 +230,7 @@ def gather(request: Request, notes: Notes) -> Gathered:
     )
 
 
-def clip_by_clip(files: tuple[Path, Path, Path], notes: Notes) -> Gathered:
+def clip_by_clip(files: tuple[Path | Document, Path | Document, Path | Document], notes: Notes) -> Gathered:
     """LSMDC's three files: predictions, references, sets."""
     predictions, refs, grouping = files
     truth, sets = fillin.read_references(refs, notes), fillin.read_grouping(grouping, notes)
@@ -239,7 +240,7 @@ def clip_by_clip(files: tuple[Path, Path, Path], notes: Notes) -> Gathered:
     return Gathered(found, len(given) - known, predictions, grouping)
 
 
-def join_sets(truth: Sets, given: Sets, people: str | None, file: Path, notes: Notes) -> list[ClipSet]:
+def join_sets(truth: Sets, given: Sets, people: str | None, file: object, notes: Notes) -> list[ClipSet]:
     """Both sides met by the names of their sets."""
     if not truth:
         raise InputError("the references have no captionset", hint="check the reference file")

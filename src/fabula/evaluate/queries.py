@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 from fabula.core.errors import InputError, SpecError
@@ -67,7 +66,7 @@ def compare(request: Request, task: str) -> tuple[Comparison, list[Metric]]:
 
 
 def in_seconds(
-    stream: files.Answers, queries: Mapping[Id, Query], options: ScoreOptions, file: Path
+    stream: files.Answers, queries: Mapping[Id, Query], options: ScoreOptions, file: object
 ) -> tuple[files.Answers, dict[str, str]]:
     """Answers that count frames as answers that count seconds, and what the signature says of it.
 

@@ -12,6 +12,7 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.questions import Response
 from fabula.data.stories import Item
+from fabula.documents.document import Document
 from fabula.evaluate.request import Request
 from fabula.evaluate.score import Comparison, Parts
 from fabula.io import questions as files
@@ -67,7 +68,9 @@ def compare(request: Request, task: str | None = None) -> tuple[Comparison, list
     ), [*chosen]
 
 
-def gather(request: Request, predictions: Path, refs: Sequence[Path], notes: Notes) -> list[Response]:
+def gather(
+    request: Request, predictions: Path | Document, refs: Sequence[Path | Document], notes: Notes
+) -> list[Response]:
     """What is answered with what it is held against: of one file, or of two that meet by id."""
     options = request.options
     answers = files.read_responses(predictions, notes, options.format)
@@ -77,7 +80,7 @@ def gather(request: Request, predictions: Path, refs: Sequence[Path], notes: Not
     return files.join_responses(answers, truth, predictions, notes)
 
 
-def choose(request: Request, responses: Sequence[Response], file: Path, notes: Notes) -> list[QuestionMetric]:
+def choose(request: Request, responses: Sequence[Response], file: object, notes: Notes) -> list[QuestionMetric]:
     """The metrics asked for; unasked, those that the file has something for."""
     some = cast("list[QuestionMetric]", request.readable("questions", "questions"))
     able = [m for m in some if any(map(m.can_read, responses))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import cast
 
 from fabula.core.errors import InputError, shown
@@ -114,7 +114,7 @@ class Known:
         self.images += len(picture) > 0
         self.boxes += len(picture)
 
-    def note_missing(self, file: Path) -> None:
+    def note_missing(self, file: object) -> None:
         """An error when nothing met, a warning for what is missing."""
         if self.unknown and not self.images:
             both = f"predictions have {shown(self.stranger)}, references {shown(next(iter(self.refs)))}"
