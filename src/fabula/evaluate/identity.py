@@ -203,8 +203,8 @@ class Gathered:
 
     sets: list[ClipSet]
     unknown: int
-    predictions: object
-    grouping: object  # the file that would have to group blanks
+    predictions: Path | Document
+    grouping: Path | Document  # the file that would have to group blanks
 
 
 def gather(request: Request, notes: Notes) -> Gathered:
