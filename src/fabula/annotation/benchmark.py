@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from fabula.annotation import stats as count
 from fabula.annotation.compare import compare, draw_sample
@@ -28,6 +28,7 @@ from fabula.annotation.store import Store
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import MUST, Options, option
+from fabula.documents.fields import JsonDict
 from fabula.jobs.ray import Ray
 from fabula.llm.options import EndpointOptions
 
@@ -334,7 +335,7 @@ class ExportOptions(StoreOptions):
             raise SpecError(f"--split {self.split!r} becomes a file's name; letters, digits, - and _ will do")
 
 
-def export(options: ExportOptions) -> dict[str, Any]:
+def export(options: ExportOptions) -> JsonDict:
     """The benchmark of a store as files; returns what its card tells."""
     for layout in options.layouts:
         if layout not in LAYOUTS:

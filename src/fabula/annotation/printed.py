@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-Found = Mapping[str, Any]
+from fabula.documents.fields import JsonObject
+
+Found = JsonObject
 
 
 def plan_lines(found: Found) -> Iterator[str]:

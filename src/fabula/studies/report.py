@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any
 
+from fabula.documents.fields import JsonObject
 from fabula.report.compare import p_value, tex
 from fabula.report.drawing.charts import draw_counts, draw_estimates
 from fabula.report.html import draw_head, escape_text, hash_source
@@ -235,7 +235,7 @@ def page(r: Results) -> str:
 # ── plans and simulated studies, as lines ───────────────────────────────────────────────────────────────────────────
 
 
-def power_lines(found: Mapping[str, Any], systems: int) -> Iterator[str]:
+def power_lines(found: JsonObject, systems: int) -> Iterator[str]:
     yield f"measure\t{found['measure']}"
     yield f"raters\t{found['raters']}"
     yield f"items\t{found['items']}"
@@ -253,7 +253,7 @@ def power_lines(found: Mapping[str, Any], systems: int) -> Iterator[str]:
         yield "note\tof one pair of systems; Holm's correction over all pairs costs some of it"
 
 
-def simulation_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def simulation_lines(found: JsonObject) -> Iterator[str]:
     yield f"SIMULATED\t{found['studies']} studies of {found['raters']} raters"
     if found["without a rater left"]:
         yield f"studies in which nobody was left\t{found['without a rater left']}"

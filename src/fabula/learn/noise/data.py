@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -132,7 +132,7 @@ def draw(texts: Sequence[str], n: int) -> list[str]:
 
 def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> Batch:
     """A batch of clips, with the captions of one group after those of another."""
-    every: list[Any] = [(i, text) for group in groups for i, captions in enumerate(group) for text in captions]
+    every = [(i, text) for group in groups for i, captions in enumerate(group) for text in captions]
     video, video_mask = pad_rows([e.clips for e in examples])
     texts, texts_mask = pad_rows([text for _, text in every])
     owner = torch.tensor([i for i, _ in every])
