@@ -22,8 +22,9 @@ from fabula.annotation.candidates import LEAK, WORD
 from fabula.annotation.distinct import Embedder, Vectors, embed_unit, find_clusters, project
 from fabula.core.errors import InputError
 from fabula.data.moments import Id
+from fabula.documents.document import open_document
 from fabula.documents.fields import JsonDict, Source
-from fabula.documents.files import check_path, read_objects
+from fabula.documents.files import read_objects
 
 MARK = "fabula-benchmark.json"  # says that a folder was written by `fabula annotate export`
 BIN = 0.25  # of the histogram
@@ -50,7 +51,7 @@ class Row(NamedTuple):
 
 def read_fig(path: str | Path) -> Iterator[Row]:
     """The lines of a released file, streamed."""
-    source = Source(check_path(path), noun="moment")
+    source = Source(open_document(path), noun="moment")
     for number, entry in source.document.numbered():
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
@@ -193,7 +194,7 @@ def read_rows(paths: Sequence[Path]) -> dict[str, list[Row]]:
 
 def read_branches(path: Path) -> Iterator[tuple[Id, str]]:
     """Of every moment of an export's provenance, the branch that its caption is from."""
-    source = Source(path, noun="moment")
+    source = Source(open_document(path), noun="moment")
     for number, entry in read_objects(path):
         at = f"line {number}"
         entry = source.mapping(entry, at)

@@ -176,7 +176,7 @@ def find_role(head: Document, format: str | None) -> str:
     return "references" if of_queries else able[0]
 
 
-def read_queries(paths: Sequence[Path], format: str | None, notes: Notes) -> dict[Id, Query]:
+def read_queries(paths: Sequence[Path | Document], format: str | None, notes: Notes) -> dict[Id, Query]:
     """As they stand: nothing is judged yet."""
     return files.read_queries(paths, notes, format, judged=False)
 
@@ -240,7 +240,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
         files.write_rankings((ranking for _, ranking in fixed), answers.numbers, target)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
     name, write = next((f.name, f.write_lists) for f in files.formats() if f.write_lists is not None)
-    write_text(check_path(target), write(fixed, answers.numbers, Source(check_path(target))))
+    write_text(check_path(target), write(fixed, answers.numbers, Source(open_document(target))))
     return Mended(name, [d.to_dict() for d in deeds], DEEDS)
 
 

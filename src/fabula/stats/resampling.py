@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
@@ -62,7 +62,7 @@ class PairedTest(Resampling):
 class Clusters(Options):
     """What is drawn together, where that is more than a video."""
 
-    cluster: object = option(
+    cluster: Any = option(
         None,
         "Resample groups of videos: a field of the references, a file of ids and groups, or a /pattern/ of ids.",
         metavar="FIELD",

@@ -382,11 +382,12 @@ class Task(base.Task):
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
     def write(self, result: Sets, path: Path) -> None:
+        from fabula.documents.document import open_document
         from fabula.documents.fields import Source as Target
         from fabula.documents.files import write_text
         from fabula.io.identity.captionsets import write_sets
 
-        write_text(path, write_sets(result, Target(path, Notes(), noun="captionset")))
+        write_text(path, write_sets(result, Target(open_document(path), Notes(), noun="captionset")))
 
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"

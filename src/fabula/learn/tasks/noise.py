@@ -343,10 +343,10 @@ def part_name(file: Path) -> list[str]:
 
 def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
     """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
+    from fabula.documents.document import open_document
     from fabula.documents.fields import Source as Fields
-    from fabula.documents.files import check_path
 
-    source = Fields(check_path(path), noun="moment")
+    source = Fields(open_document(path), noun="moment")
     candidates: dict[Id, tuple[JsonObject, ...]] = {}
     for number, entry in source.document.numbered():
         at = f"line {number}"
