@@ -177,7 +177,7 @@ def find_role(head: Document, format: str | None) -> str:
     return "references" if of_queries else able[0]
 
 
-def read_queries(paths: Sequence[Path], format: str | None, notes: Notes) -> dict[Id, Query]:
+def read_queries(paths: Sequence[Path | Document], format: str | None, notes: Notes) -> dict[Id, Query]:
     """As they stand: nothing is judged yet."""
     return files.read_queries(paths, notes, format, judged=False)
 

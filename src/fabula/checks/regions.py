@@ -164,7 +164,7 @@ FAMILIES = ("regions", "ids", "words")
 # The kind -------------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path, format: str | None, notes: Notes) -> tuple[Pictures, str]:
+def read(path: Path | Document, format: str | None, notes: Notes) -> tuple[Pictures, str]:
     source = Source(open_document(path), notes, noun="image")
     chosen, form = files.choose_format(source.document, format)
     found: dict[str, Picture] = {}
