@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,10 @@ from hypothesis import settings
 from fabula import _kernels
 
 os.environ.setdefault("FABULA_CACHE", str(Path(__file__).parents[1] / ".cache"))  # METEOR's index: built once
-settings.register_profile("house", deadline=None)  # a busy machine is no failure; a test about time sets its own
+# A busy machine is no failure: a test about time sets its own deadline. Every run draws other examples;
+# --hypothesis-profile=thorough draws more of them.
+settings.register_profile("house", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.load_profile("house")
 
 
@@ -23,6 +29,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+def pytest_collection_finish() -> None:
+    """Modules and the 14,000 tests stay to the end: the collector need not look at them again and again."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real data sets that stand beside the project and are no part of it."""
@@ -30,6 +41,26 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared/data is not here: real-data checks need it")
     return folder
+
+
+@pytest.fixture
+def command_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`fabula …` in this process, for tests in which the process is not the point."""
+    from fabula.verbs.command_line import main
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["fabula", *map(str, words)])
+        capfd.readouterr()
+        code: object = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        return subprocess.CompletedProcess(sys.argv, int(str(code)), *capfd.readouterr())
+
+    return run
 
 
 @pytest.fixture(params=("python", "native"))

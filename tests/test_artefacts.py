@@ -318,7 +318,7 @@ def test_moments_of_a_work_folder_are_those_of_one_pass(copy: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "results").glob("*.json")), ids=lambda path: path.stem)
 def test_a_result_is_read(path: Path) -> None:
-    from fabula.verbs.scoring.saved import load_result
+    from fabula.evaluate.saved import load_result
 
     result, document = load_result(path), json.loads(path.read_text())
     assert result is not None and result.task == document["task"] and result.scores.keys() == document["scores"].keys()

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from fabula import _kernels
+from fabula.benchmarks.tvr.predictions import translate_python
 from fabula.core.errors import KernelError
 from fabula.diagnosis._assignment import assignment_many_python
 from fabula.documents.records.plain import Shape, find_extent_python, scan_records_python
 from fabula.documents.records.tables import lift_tables_python
-from fabula.io.moments.tvr_predictions import translate_python
 from fabula.match import ordered
 from fabula.match.ordered import ordered_many_python, ordered_python
 from fabula.stats.bootstrap import count_draws_python

@@ -257,7 +257,7 @@ def test_lists_go_on_without_it(broken, what):
 
 def test_ours_stays_ours(broken):
     assert metric("SODA_c").__module__ is not None and type(metric("SODA_c")).__module__.startswith("fabula.metrics")
-    assert "its metric 'SODA_c' is passed over, for ours has that name" in invoke("list", "metrics").stderr
+    assert "its metric 'SODA_c' is skipped: Fabula has one of that name" in invoke("list", "metrics").stderr
     assert room.names().count("SODA_c") == 1
 
 
@@ -283,7 +283,7 @@ def test_two_packages_with_one_name(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(SpecError, match=r"'AnotherName' is offered by first 1\.0 and second 1\.0"):
         metric("AnotherName")
-    assert "second 1.0: its metric 'anothername' is passed over" in invoke("list", "metrics").stderr
+    assert "second 1.0: its metric 'anothername' is skipped" in invoke("list", "metrics").stderr
 
 
 # -- the other doors ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A guard against slow-downs that no clock is asked for: work is counted, and a busy machine changes no count.
 
-Calls are counted by the interpreter (`sys.setprofile`: Python's functions and built-in ones), kernels by a stand-in for
+Calls are counted by the interpreter (`cProfile`: Python's functions and built-in ones), kernels by a stand-in for
 the compiled module, memory by tracemalloc. What is bounded is what one more video costs, between a small and a larger
 corpus of the same kind: what is paid once a run does not count. Bounds are a quarter above what was counted when they
 were set (memory: a third, a run as a whole), for other versions of Python and numpy; a new step in a loop over events
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
+from cProfile import Profile
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -71,18 +71,9 @@ def corpora(videos: int) -> tuple[Corpus, list[Corpus]]:
 
 def calls(work: Callable[..., object], *given: Any, **named: Any) -> int:
     """Of functions, Python's and built-in ones."""
-    seen = 0
-
-    def look(frame: object, what: str, argument: object) -> None:
-        nonlocal seen
-        seen += what in ("call", "c_call")
-
-    sys.setprofile(look)
-    try:
-        work(*given, **named)
-    finally:
-        sys.setprofile(None)
-    return seen
+    profile = Profile(subcalls=False)
+    profile.runcall(work, *given, **named)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 class Counted:

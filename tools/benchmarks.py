@@ -119,8 +119,8 @@ def list_shapes(shapes: Sequence[HeadRule]) -> tuple[dict[str, Any], ...]:
 
 def describe_shape(shape: HeadRule) -> dict[str, Any]:
     """What a shape asks for."""
-    values = ((f.name, getattr(shape, f.name)) for f in fields(shape))
-    return {name: value for name, value in values if value}
+    values = ((f, getattr(shape, f.name)) for f in fields(shape))
+    return {f.name: value for f, value in values if value != f.default}
 
 
 def list_prompts(attribute: str) -> list[tuple[str, str]]:

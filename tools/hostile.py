@@ -42,12 +42,12 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})  # proc
 import httpx  # noqa: F401  (imported once, for all)
 
 import fabula
+from fabula.annotation import benchmark as annotation
 from fabula.annotation import fake as annotator
 from fabula.annotation.recipe import RecipeOptions
 from fabula.llm.fake import complete, read_prompt
 from fabula.text.judges import fake as judge
 from fabula.verbs import command_line as cli
-from fabula.verbs.building import annotate as annotation
 
 KEY = "sk-SECRET-abcdef-0123456789"
 SPELLED = "".join(f"\\u{ord(c):04x}" for c in KEY)

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
+from fabula.annotation import benchmark as api
 from fabula.annotation import fake
 from fabula.annotation.recipe import Recipe, RecipeOptions
 from fabula.annotation.run import Batching, Work
@@ -22,7 +23,6 @@ from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointError, EndpointOptions
 from fabula.llm import batch as module
 from fabula.llm.fake import Server, serving
-from fabula.verbs.building import annotate as api
 from tests.annotation.test_run import KILLED, contents, work_on
 from tests.annotation.toys import FakeSampler, make_moments, write_moments
 

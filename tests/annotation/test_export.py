@@ -12,11 +12,11 @@ import pytest
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
 import fabula
+from fabula.annotation import benchmark as api
 from fabula.annotation.export import Export, write_potato
 from fabula.annotation.recipe import RecipeOptions
 from fabula.annotation.stats import MARK, Row
 from fabula.core.errors import InputError
-from fabula.verbs.building import annotate as api
 from fabula.verbs.training.simulate import simulate
 from tests.annotation.toys import make_moments, write_moments
 

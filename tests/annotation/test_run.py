@@ -20,6 +20,7 @@ import pytest
 
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
+from fabula.annotation import benchmark as api
 from fabula.annotation import fake, run, steps
 from fabula.annotation.moments import Moment, read_moments
 from fabula.annotation.plan import plan, summarise
@@ -33,7 +34,6 @@ from fabula.jobs.runner import InProcess
 from fabula.llm import EndpointError, EndpointOptions
 from fabula.llm import client as llm_client
 from fabula.llm.fake import Server, serving
-from fabula.verbs.building import annotate as api
 from tests.annotation.toys import FakeSampler, make_moments, write_moments
 
 KEY = "sk-0123456789abcdef"

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
+from fabula.annotation import benchmark as api
 from fabula.annotation import distinct
 from fabula.annotation.distinct import cluster, find_clusters
 from fabula.annotation.disturb import disturb, every, inflect
 from fabula.annotation.page import make_page
 from fabula.annotation.stats import describe, exact, histogram, new_words, read_fig, read_rows
 from fabula.core.errors import InputError, SpecError
-from fabula.verbs.building import annotate as api
 
 
 def unit(x):

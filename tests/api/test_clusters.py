@@ -73,7 +73,7 @@ def test_lines_and_coco(tmp_path):
         ("film", "no entry of the references has such a field"),
         ("/x(/", "is no pattern"),
         ("/nobody/", "no group"),
-        ("/demo/", "all are of one group"),
+        ("/demo/", "all videos are in one group"),
         ({}, "no group"),
         ({"demo_bread": {1}}, "a group that is"),
     ],
@@ -88,7 +88,7 @@ def test_an_entry_without_a_group_is_named(truth):
     del document["demo_bread"]["film"]
     with pytest.raises(InputError, match=r"'demo_bread': no group \(its entry has no field 'film'\)"):
         fabula.score(GOOD, document, cluster="film", **CI)
-    with pytest.raises(SpecError, match="without --ci"):
+    with pytest.raises(SpecError, match="--cluster only applies with --ci"):
         fabula.score(GOOD, truth, cluster="film")
 
 
@@ -129,7 +129,7 @@ def test_power_from_predictions_from_rows_and_from_a_pilot(tmp_path, groups):
     [
         ([GOOD], {"difference": 0.1}, "add --correlation"),
         ([GOOD], {"correlation": 0.5}, "say which: --difference"),
-        ([GOOD, POOR], {"correlation": 0.5}, "leave --correlation out"),
+        ([GOOD, POOR], {"correlation": 0.5}, "--correlation applies to one system"),
         ([GOOD] * 3, {}, "3 systems"),
         ([GOOD, POOR], {"power": 1.0}, "--power 1"),
         ([GOOD], {"difference": 0.1, "correlation": 1.0}, "--correlation 1"),

@@ -14,7 +14,6 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.io.given import Given
 from tests.golden.test_golden import CASES, DEMO, around, found
 
 pd = pytest.importorskip("pandas")
@@ -290,20 +289,19 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_given_path_is_printed_as_what_it_was():
+def test_a_document_is_printed_as_the_object_it_was_and_can_be_sent():
     import pickle
 
-    from fabula.io.given import Hint, hold
+    from fabula import io
 
-    path = hold({"results": {}}, Hint("predictions"))
-    assert str(path) == "predictions given as a dict"
-    assert f"{path}" == str(path) and Path(path).read_bytes() == path.read_bytes() == b'{"results": {}}'
-    other = pickle.loads(pickle.dumps(path))
-    assert isinstance(other, Given) and str(other) == str(path) and other.read_bytes() == path.read_bytes()
-    folder = path.parent
-    del path, other
-    gc.collect()
-    assert not folder.exists()
+    document = io.wrap({"results": {}}, "predictions")
+    assert str(document) == f"{document}" == "predictions given as a dict"
+    assert document.raw() == b'{"results": {}}'
+    other = pickle.loads(pickle.dumps(document))
+    assert str(other) == str(document) and other.tree() == document.tree() == {"results": {}}
+    lines = io.wrap(iter([{"id": "v", "events": []}, {"id": "w", "events": []}]), "predictions")
+    assert [place for place, _ in lines.entries()] == ["[0]", "[1]"]
+    assert list(lines.entries()) == list(pickle.loads(pickle.dumps(lines)).entries())
 
 
 # The task is known by the shape ---------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ import pytest
 
 import fabula
 from fabula.jobs.runner import Runner
+from fabula.learn.options import Run, Settings
+from fabula.learn.tasks import room
 from fabula.metrics import Metric, Wanted
 from fabula.verbs import keywords as declared
 
@@ -37,7 +39,15 @@ def typed_calls() -> dict[str, typing.Any]:
     return found
 
 
-CALLS = typed_calls()
+EVERY = typed_calls()
+TASKS = {"train.train": ("Train", "Shape"), "predict.predict": ("Predict",), "analyse.analyse": ("Analyse",)}
+TASKS["simulate.simulate_world"] = ("Simulate",)
+CALLS = {name: call for name, call in EVERY.items() if name not in TASKS}
+
+
+def keywords_of(call: typing.Any) -> dict[str, object]:
+    name = re.fullmatch(r"Unpack\[(\w+)\]", call.__annotations__["keywords"])[1]
+    return typing.get_type_hints(getattr(declared, name), localns=NAMES)
 
 
 def members(hint: object) -> set[object]:
@@ -59,8 +69,7 @@ def test_there_are_typed_calls():
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_keywords_are_typed_as_their_options_are(call):
     own = list(inspect.signature(call, follow_wrapped=False).parameters.values())
-    name = re.fullmatch(r"Unpack\[(\w+)\]", call.__annotations__["keywords"])[1]
-    typed = typing.get_type_hints(getattr(declared, name), localns=NAMES)
+    typed = keywords_of(call)
     options = {p.name: p.annotation for p in own if not isinstance(p.annotation, str)}
     assert typed.keys() == options.keys()
     for field, hint in options.items():
@@ -70,6 +79,23 @@ def test_keywords_are_typed_as_their_options_are(call):
             assert members(hint) - {list[str]} <= members(typed[field]) | {Path}, field
         else:
             assert members(typed[field]) <= members(hint) and hint_core(hint) <= members(typed[field]), field
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_keywords_of_tasks_are_those_of_their_options(name):
+    """Of all tasks together: a keyword that no task has is refused by a type checker, one of any task is not."""
+    call, typed = EVERY[name], keywords_of(EVERY[name])
+    kinds = [kind for task in room.all() for part in TASKS[name] if (kind := getattr(task, part)) is not None]
+    if name == "train.train":
+        kinds += [Settings, Run]
+    options = [o for kind in kinds for o in kind.options()]
+    own = {p.name for p in inspect.signature(call).parameters.values() if isinstance(p.annotation, str)}
+    names = {o.name for o in options} - own
+    unused = {"words", "tokenizer", "captions", "rewrites", "protocol", "format", "rate", "skip_bad"}  # read by others
+    assert names <= typed.keys() and typed.keys() - names <= (unused if name == "analyse.analyse" else set())
+    for o in options:
+        if o.name in names and o.hint is not typing.Any:
+            assert hint_core(o.hint) - {types.NoneType} <= members(typed[o.name]), o.name
 
 
 def hint_core(hint: object) -> set[object]:

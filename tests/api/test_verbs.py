@@ -107,7 +107,7 @@ def test_baseline(files):
     for wrong, said in (
         ({"kind": "uniform"}, "say exactly one of"),
         ({"kind": "unifrom"}, "no baseline is called 'unifrom'; did you mean 'uniform'?"),
-        ({"kind": "same-id", "count": 3}, "--count says nothing to the baseline same-id"),
+        ({"kind": "same-id", "count": 3}, "--count has no effect for the baseline same-id"),
     ):
         with pytest.raises(SpecError, match=said):
             fabula.baseline(refs=files / "clips.csv", **wrong)
@@ -132,7 +132,7 @@ def test_train_and_predict(tmp_path):
     made = fabula.predict("pss", tmp_path / "run", tmp_path / "p.json", features=store,
                           callbacks=Callbacks(warn=warned.append))  # fmt: skip
     assert len(made) == 15 == len(fabula.read(tmp_path / "p.json")[0]) and "simulated" in warned[0]
-    with pytest.raises(SpecError, match="no task is trained under 'psss'; did you mean 'pss'"):
+    with pytest.raises(SpecError, match="no task is called 'psss'; did you mean 'pss'"):
         fabula.train("psss")
     with pytest.raises(TypeError, match="did you mean 'epochs'"):
         fabula.train("pss", epochss=3)

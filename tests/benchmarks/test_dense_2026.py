@@ -14,9 +14,9 @@ import pytest
 import fabula
 from fabula import io
 from fabula.benchmarks import protocol
+from fabula.benchmarks.sodam import stories as sodam_files
+from fabula.benchmarks.vantage import stories as vantage_files
 from fabula.data.stories import DIMENSIONS, Corpus, Event, Segment, Story
-from fabula.io.stories import sodam as sodam_files
-from fabula.io.stories import vantage as vantage_files
 from fabula.llm.fake import read_prompt
 from fabula.llm.options import EndpointOptions
 from fabula.llm.session import asking

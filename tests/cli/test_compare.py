@@ -90,7 +90,7 @@ def test_compare_latex_and_markdown_go_into_files(fabula, worse, tmp_path):
         (("compare", "preds.json", "preds.json", "--refs", "refs.json"), "twice"),
         (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--names", "a"), "--names"),
         (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--names", "a,a"), "stands twice"),
-        (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--names", ",b"), "an empty name"),
+        (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--names", ",b"), "a name is empty"),
         (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--latex", "--markdown"), "say one of them"),
         (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--alpha", "7"), "alpha 7; it must lie"),
         (("compare", "preds.json", "refs.json", "--refs", "refs.json", "--alpha", "nan"), "alpha nan"),

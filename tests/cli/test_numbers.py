@@ -30,6 +30,7 @@ from fabula.verbs.terminal import out as _out
 from fabula.verbs.terminal.console import WIDEST, make_bar
 from fabula.verbs.terminal.screen import Screen
 from tests.annotation.toys import write_moments
+from tests.cli.forked import run_here
 from tests.studies.made import make_plan
 
 WIDTHS = (40, 80, 120, 200)
@@ -477,7 +478,7 @@ def on_terminal(folder: Path, width: int, *words: str) -> str:
         os.environ.pop("COLUMNS", None)
         os.environ["TERM"] = "xterm-256color"
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-        os.execv(sys.executable, [sys.executable, "-m", "fabula", *words])
+        run_here(words)
     got = bytearray()
     with contextlib.suppress(OSError):  # the other end is closed
         while piece := os.read(terminal, 65536):

@@ -170,7 +170,7 @@ def test_an_option_that_must_be_given():
         read_keywords("write", {}, Out)
 
 
-# What is not heeded is refused ---------------------------------------------------------------------------------------
+# What has no effect is refused ---------------------------------------------------------------------------------------
 
 
 def test_compare_reads_the_format_and_repairs_that_score_reads(fabula, tmp_path):
@@ -201,28 +201,28 @@ def test_a_seed_below_0_is_refused(fabula, tmp_path, verb):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (("--sets", "refs.json"), "--sets says nothing to the task dense; it is for identity"),
-        (("--people", "Harry"), "--people says nothing to the task dense"),
-        (("--task", "identity", "--repair", "swap"), "--repair says nothing to the task identity"),
-        (("--task", "captions", "--format", "submission"), "--format says nothing to the task captions"),
-        (("--task", "captions", "--refs-format", "coco"), "--refs-format says nothing to the task captions"),
-        (("--task", "captions", "--repair", "swap"), "--repair says nothing to the task captions"),
-        (("--protocol", "soda-2021", "--repair", "swap"), "--repair is not heeded by soda-2021"),
+        (("--sets", "refs.json"), "--sets has no effect for task dense; it applies to identity"),
+        (("--people", "Harry"), "--people has no effect for task dense"),
+        (("--task", "identity", "--repair", "swap"), "--repair has no effect for task identity"),
+        (("--task", "captions", "--format", "submission"), "--format has no effect for task captions"),
+        (("--task", "captions", "--refs-format", "coco"), "--refs-format has no effect for task captions"),
+        (("--task", "captions", "--repair", "swap"), "--repair has no effect for task captions"),
+        (("--protocol", "soda-2021", "--repair", "swap"), "--repair has no effect with soda-2021"),
         (("--protocol", ""), "nothing follows --protocol"),
         (("--format", ""), "nothing follows --format"),
         (("--repair", ""), "nothing follows --repair"),
-        (("--seed", 0), "without --ci there are no intervals, and --seed would not be heeded; add --ci"),
-        (("--method", "bca", "--level", 0.9, "--resamples", 9), "--resamples, --level, --method would not be heeded"),
+        (("--seed", 0), "--seed only applies with --ci"),
+        (("--method", "bca", "--level", 0.9, "--resamples", 9), "--resamples, --level, --method only apply with --ci"),
     ],
 )
-def test_an_option_that_would_not_be_heeded_is_refused(fabula, typed, said):
+def test_an_option_without_effect_is_refused(fabula, typed, said):
     ran = fabula("score", "preds.json", "--refs", "refs.json", *typed)
     assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1
 
 
 def test_protocols_refuse_it_too(fabula):
     ask = ("protocols", "preds.json", "--refs", "refs.json")
-    assert "--people says nothing to the task dense" in fabula(*ask, "--people", "Harry").err
+    assert "--people has no effect for task dense" in fabula(*ask, "--people", "Harry").err
     assert "nothing follows --only" in fabula(*ask, "--only", "").err
     ran = fabula(*ask, "--explain", "pss-2022", "pss-2022")
     assert ran.code == 0 and "pss-2022 and pss-2022 give the same numbers here" in ran.out

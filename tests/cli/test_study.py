@@ -175,9 +175,9 @@ def test_meta_of_what_is_wrong(fabula, tmp_path):
     refused(fabula("meta", "scores.csv", "gone.csv"), "gone.csv")
     refused(fabula("meta", "scores.txt", "answers.csv"), "is no table")
     refused(fabula("meta", "scores.csv", "answers.csv", "--measure", "m"), "holds no measure 'm'")
-    refused(fabula("meta", "scores.csv", "answers.csv", "--crowd"), "--crowd says nothing")
+    refused(fabula("meta", "scores.csv", "answers.csv", "--crowd"), "--crowd only applies with --flickr8k")
     refused(fabula("meta", "--flickr8k", "nowhere"), "nowhere")
-    refused(fabula("meta", "--flickr8k", "nowhere", "scores.csv"), "name no files beside it")
+    refused(fabula("meta", "--flickr8k", "nowhere", "scores.csv"), "name no other files")
     for name, text, said in (
         ("value", "item\nx\n", "no column called value"),
         ("key", "a,value\nx,1\n", "none of the columns item, id, video"),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.forked import run_here
+
 CONTROLS = [chr(c) for c in (*range(1, 32), 127, *range(0x80, 0xA0))]
 TURNS = [chr(c) for c in (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)]
 SEQUENCES = [
@@ -35,12 +37,14 @@ def odd(what: str, i: int) -> str:
 
 
 def run_on_terminal(*arguments: str, cwd: Path, **env: str) -> tuple[int, str]:
-    """The exit code and all that a terminal got."""
+    """The exit code and all that a terminal got; a new Python only where variables of the environment are the point."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(cwd)
         os.environ.update(env, TERM="xterm-256color", COLUMNS="400")
-        os.execv(sys.executable, [sys.executable, "-m", "fabula", *arguments])
+        if env:
+            os.execv(sys.executable, [sys.executable, "-m", "fabula", *arguments])
+        run_here(arguments)
     got = bytearray()
     while True:
         try:

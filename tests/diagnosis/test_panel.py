@@ -83,7 +83,7 @@ def test_command_line(records):
 
 
 def test_protocols_with_a_judge_that_none_asks():
-    with pytest.raises(SpecError, match="would not be heeded"):
+    with pytest.raises(SpecError, match="has no effect"):
         fabula.protocols(GOOD, REFS, only=("soda-2021",), judge_url="fake:")
 
 

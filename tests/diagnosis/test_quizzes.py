@@ -53,7 +53,7 @@ def test_the_order_of_options_and_an_answer_that_is_a_bracket(questions: Path) -
 def test_what_cannot_be_tried_is_said(questions: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no questions are bundled"):
         fabula.stress("Choice")
-    with pytest.raises(SpecError, match="no way to spoil an answer"):
+    with pytest.raises(SpecError, match="no perturbation of answers"):
         fabula.stress("Choice", questions, ways=("shift",))
     (tmp_path / "none.jsonl").write_text('{"id": 1, "references": ["a"]}\n')
     with pytest.raises(InputError, match="finds nothing in this file"):

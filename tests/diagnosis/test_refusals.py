@@ -32,7 +32,7 @@ def test_refusing_queries(tmp_path: Path) -> None:
     file = put(tmp_path, [{"task": "evs", "tgt": [[0, 10], [20, 30]]}] * 6)
     seen = fabula.stress(["Seconds", "Seconds(unread=drop)"], file, ways=("refuse",), resamples=50)
     assert [cells["refuse"].ratio for cells in seen.cells.values() if cells["refuse"]] == pytest.approx([1, 2])
-    with pytest.raises(SpecError, match="one stress, --ways refuse"):
+    with pytest.raises(SpecError, match="one perturbation: --ways refuse"):
         fabula.stress(["Seconds"], file, ways=("shuffle",))
     with pytest.raises(SpecError, match="no queries are bundled"):
         fabula.stress(["Seconds"])

@@ -1,4 +1,4 @@
-"""Captions beyond METEOR: named, counted, 0 by a rule that the signature names, and refused with --strict."""
+"""Captions too long for METEOR: named, counted, 0 by a rule that the signature names, and refused with --strict."""
 
 import json
 

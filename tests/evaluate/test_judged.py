@@ -97,7 +97,7 @@ def test_unread_judgements_by_each_rule():
 def test_nothing_is_asked_unasked_and_nothing_said_unheeded():
     with pytest.raises(SpecError, match="SODA_c asks a judge"):
         fabula.score(GOOD, REFS, metrics=METRIC)
-    with pytest.raises(SpecError, match="--judge-url would not be heeded"):
+    with pytest.raises(SpecError, match="--judge-url has no effect: no metric here asks a judge"):
         fabula.score(GOOD, REFS, metrics="SODA_d", judge_url="fake:")
     with pytest.raises(SpecError, match="--judge-model"):
         fabula.score(GOOD, REFS, metrics=METRIC, judge_url="http://127.0.0.1:9/v1")

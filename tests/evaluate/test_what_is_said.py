@@ -256,7 +256,7 @@ def test_clips_laid_together_by_sets(tmp_path):
     assert result.rows["ROUGE_L"].keys == ("a", "c")
     assert result.items[0].candidate == "P1 sits. P1 runs." and result.items[1].candidate is None
     assert "1 captionsets have no prediction (see missing=… in each signature): 'c'" in result.warnings
-    with pytest.raises(SpecError, match="which clips belong together is not said"):
+    with pytest.raises(SpecError, match="the sets of clips are missing"):
         fabula.score(files["pred"], files["refs"], task="identity")
     with pytest.raises(SpecError, match="the task identity takes one reference file with --refs, 2 were given"):
         fabula.score(files["pred"], [files["refs"]] * 2, task="identity")

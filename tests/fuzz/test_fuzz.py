@@ -20,6 +20,7 @@ from tools.fuzz.watch import KERNELS, Case, Fault, Said, Target, Wrong, judge, o
 
 from fabula import _kernels, io
 from fabula.core.errors import InputError
+from fabula.documents.document import open_document
 from fabula.io import moments, regions
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
@@ -99,7 +100,7 @@ def test_every_format_of_every_shelf_is_drawn(tmp_path: Path) -> None:
             (draw.moments(rng)[0], draw.moments(rng)[1][0]), ("predictions", "references"), strict=True
         ):
             path = put(tmp_path, doc)
-            seen.add(moments.choose_format(moments.Head(path), None, role).name)
+            seen.add(moments.choose_format(open_document(path), None, role).name)
         pred, (ref,) = draw.regions(rng)
         seen |= {regions.choose_format(put(tmp_path, doc), None)[0].name for doc in (pred, ref)}
     assert {f.name for f in (*moments.formats(), *regions.formats()) if f.guess} <= seen
@@ -154,7 +155,7 @@ def test_the_place_of_an_error_hangs_on_the_package_alone(tmp_path: Path) -> Non
     """A clone is called `fabula` where nobody names it: its tests and tools are no frames of the package."""
     file = tmp_path / "fabula" / "tests" / "broken.py"
     file.parent.mkdir(parents=True)
-    spaces: dict[str, Any] = {"read": io.read, "Head": moments.Head}
+    spaces: dict[str, Any] = {"read": io.read}
     source = "def strange(): raise ValueError('x')\ndef ours(): read(None)\n"
     exec(compile(source, file, "exec"), spaces)
     with pytest.raises(ValueError) as strange:

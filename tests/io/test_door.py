@@ -19,8 +19,8 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.data.moments import VideoNumbers
 from fabula.documents import safe_open as door
+from fabula.documents.document import open_document
 from fabula.documents.files import load_json, read_elements, read_lines, read_root
-from fabula.documents.head import Head
 from fabula.documents.records import BEGINS, Shape, read_line_objects, read_line_pieces, read_line_records, read_members
 from fabula.io import captions, identity, moments, pieces, regions
 from fabula.text.cider import Idf
@@ -241,8 +241,9 @@ def test_memory_that_ends_in_the_middle_is_an_error_of_the_file(tmp_path: Path) 
     """With a limit that cannot be foreseen: the process's own, reached by what is made of the text."""
     (tmp_path / "a.json").write_text(json.dumps([{"a": [float(i)]} for i in range(400_000)]))
     code = (
-        "import resource, sys\nfrom fabula.io import door, files\nfrom fabula.core.errors import InputError\n"
-        "door.available = lambda: 1 << 40\nfrom pathlib import Path\n"
+        "import resource, sys\nfrom fabula.core.errors import InputError\n"
+        "from fabula.documents import files, safe_open\nsafe_open.available = lambda: 1 << 40\n"
+        "from pathlib import Path\n"
         "now = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (now + (60 << 20),) * 2)\n"
         "try:\n    files.load_json(Path(sys.argv[1]))\nexcept InputError as error:\n    print(error)"
@@ -254,7 +255,7 @@ def test_memory_that_ends_in_the_middle_is_an_error_of_the_file(tmp_path: Path) 
 def test_the_head_of_a_long_file_is_all_that_is_looked_at(little: None, tmp_path: Path) -> None:
     path = pack(tmp_path / "a.json.gz", MB.replace(b" ", b"a"), 100, b'["')
     assert captions.is_items(path)
-    assert len(Head(path).text) == 1 << 16
+    assert len(open_document(path).text) == 1 << 16
     assert BEGINS.n == 0
 
 

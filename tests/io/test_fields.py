@@ -78,7 +78,7 @@ def test_a_duration_of_nothing(value: Any, source: Source) -> None:
         source.duration(value, "v")
 
 
-def test_captions_are_text_of_bearable_length(source: Source) -> None:
+def test_captions_are_text_of_reasonable_length(source: Source) -> None:
     assert source.caption("x" * LONGEST_CAPTION, "sentence") == "x" * LONGEST_CAPTION
     with pytest.raises(InputError, match=r"video 'v': sentence: a caption of 10,000,000 characters; the longest"):
         source.caption("x" * 10_000_000, "sentence", "v")

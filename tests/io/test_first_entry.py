@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.documents.head import read_first_entry
+from fabula.documents.document import open_document
 from fabula.io.answers.answer import LONGEST, parse
 
 ENTRY = {"image_id": 7, "caption": "a dog"}
@@ -30,7 +30,7 @@ ENTRY = {"image_id": 7, "caption": "a dog"}
 def test_the_first_entry(tmp_path: Path, document: object, expected: object) -> None:
     path = tmp_path / "file.json"
     path.write_text(json.dumps(document))
-    assert read_first_entry(path) == expected
+    assert open_document(path).first_entry == expected
 
 
 def test_an_answer_that_is_too_long_is_quoted_in_part() -> None:

@@ -20,7 +20,7 @@ from tests.io.story_toys import DOCUMENTS
 
 NAMES = sorted(DOCUMENTS)
 fuzzing = settings(
-    max_examples=50,
+    max_examples=30,
     deadline=5000,  # milliseconds for one document of a few hundred bytes: nothing here may be slow
     suppress_health_check=[HealthCheck.too_slow],
 )

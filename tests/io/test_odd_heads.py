@@ -11,7 +11,7 @@ from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Notes
 from fabula.data.moments import VideoNumbers
-from fabula.documents.head import Head, find_top_keys, parse_first_object
+from fabula.documents.document import find_top_keys, open_document, parse_first_object
 from fabula.io import captions, identity, moments, regions
 
 BEGINNINGS = {
@@ -55,7 +55,7 @@ def ways(path: Path) -> list[object]:
         lambda: captions.read_items(path),
         lambda: captions.is_items(path),
         lambda: identity.read_sets(path, Notes()),
-        lambda: Head(path).first_object,
+        lambda: open_document(path).first_object,
     ]
 
 

@@ -81,7 +81,7 @@ def test_a_folder_is_one_corpus(tmp_path: Path) -> None:
     (tmp_path / "README.md").touch()
     read, notes = io.read(tmp_path)
     assert list(read.items()) == whole and read.name == str(tmp_path)
-    assert notes.lines() == [f"1 files of the folder {tmp_path} were passed over: README.md"]
+    assert notes.lines() == [f"1 files of the folder {tmp_path} were skipped: README.md"]
     found = io.cut_pieces(tmp_path)
     assert found is not None and [p.path.name for p in found[0]] == [
         "part-0.jsonl",

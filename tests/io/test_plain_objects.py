@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fabula import io
 from fabula.core.errors import FabulaError
-from fabula.io.given.columns import read_plain_stories
+from fabula.documents.object_columns import read_plain_stories
 from tests.io.test_fuzz import mangled, serialised
 
 TRUTH = {
@@ -44,7 +44,7 @@ def test_nothing_of_the_users_is_kept_that_can_change():
 
 
 @pytest.mark.parametrize("name", ["activitynet", "submission", "fabula"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_what_is_not_plain_goes_the_way_of_files(name, tmp_path_factory, data):
     document = data.draw(mangled(name))

@@ -5,8 +5,8 @@ import pytest
 from fabula import io
 from fabula.core.notes import Notes
 from fabula.data.moments import VideoNumbers
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.documents.head import Head
 from fabula.evaluate.tasks import task_names
 from fabula.io import captions, identity, moments, questions, regions
 from fabula.io.identity import fillin
@@ -25,7 +25,7 @@ def moment(path, reader):
         stream, name = moments.read_rankings(path, VideoNumbers(), Notes())
         return name == reader.name and len(list(stream)) == 1
     named = None if reader.guess else reader.name
-    known = moments.choose_format(Head(path), named, "references").name
+    known = moments.choose_format(open_document(path), named, "references").name
     return known == reader.name and len(moments.read_queries([path], Notes(), named)) == 1
 
 
@@ -36,12 +36,12 @@ def region(path, reader):
 
 def item(path, reader):
     if reader.name == "coco-annotations":
-        return captions.read_references(path, Notes()) == {1: ("a kite is rising",)}
+        return captions.read_side(Source(path, noun="item"), "references") == {1: ("a kite is rising",)}
     if reader.name == "coco-results":
         (path.parent / "refs.json").write_text('{"annotations": [{"image_id": 1, "caption": "a kite"}]}')
         return captions.read_items(path, [path.parent / "refs.json"])[0][0].candidate == "a kite rises"
     if reader.name == "plm-rcap":
-        return captions.read_references(path, Notes()) == {1: ("A kite rises.",)}
+        return captions.read_side(Source(path, noun="item"), "references") == {1: ("A kite rises.",)}
     if reader.name == "caption-answers":
         (path.parent / "refs.jsonl").write_text('{"uid": 1, "total_frames": 9, "caption": "a kite"}')
         return captions.read_items(path, [path.parent / "refs.jsonl"])[0][0].candidate == "A kite rises."

@@ -207,7 +207,7 @@ def read_all(path):
             assert "\n" not in str(error)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(sorted(DOCUMENTS)))
 def test_mangled_documents_raise_nothing_else(tmp_path, data, name):
     document = DOCUMENTS[name]
@@ -218,7 +218,7 @@ def test_mangled_documents_raise_nothing_else(tmp_path, data, name):
     read_all(tmp_path / "x.json")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(sorted(DOCUMENTS)))
 def test_broken_bytes_raise_nothing_else(tmp_path, data, name):
     (tmp_path / "x.json").write_bytes(data.draw(broken(json.dumps(DOCUMENTS[name]).encode())))

@@ -13,9 +13,9 @@ import pytest
 from fabula import io
 from fabula.core.errors import InputError
 from fabula.documents import files
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import read_elements
-from fabula.documents.head import Head
 from fabula.io import captions, identity, moments, questions, regions, stories
 from fabula.io.shelf import Shelf
 from tests.io.story_toys import DOCUMENTS
@@ -59,7 +59,7 @@ def test_an_example_is_known_by_its_rule(shelf: Shelf, rule, tmp_path: Path) -> 
         return
     path = tmp_path / rule.pattern.partition(",")[0].replace("*", "file")
     path.write_text(f"{shelf.by_rule(rule).example}\n")
-    found = shelf.sniff(Head(path))
+    found = shelf.sniff(open_document(path))
     assert found is not None and found.name == rule.name
 
 
@@ -85,7 +85,7 @@ def test_a_file_on_a_shelf_is_a_format(newcomer: str, put) -> None:
 def test_a_document_in_memory_comes_in_by_the_same_door() -> None:
     for name in ("activitynet", "submission", "youcook2"):
         document = DOCUMENTS[name]
-        format = io.sniff_format(Head.of_document(document, "a dictionary"))
+        format = io.sniff_format(io.wrap(document, "a dictionary"))
         assert format.name == name
         assert list(io.read_document(document, format, Source(Path("a dictionary"))))
 
@@ -105,27 +105,31 @@ def loaded(code: str) -> set[str]:
     return set(run.stdout.split())
 
 
-ROOM = ("columns", "door", "fields", "files", "format", "head", "shelf", "stories")
-SHARED = {"fabula.io", *(f"fabula.io.{m}" for m in ROOM)}
+OWN = {"fabula.io", "fabula.io.format", "fabula.io.shelf", "fabula.io.stories"}
+INDEX = {"fabula.benchmarks", "fabula.benchmarks.base", "fabula.benchmarks.index"}
+
+
+def formats_loaded(code: str) -> set[str]:
+    return {m for m in loaded(code) if m.startswith(("fabula.io", "fabula.benchmarks."))} - OWN - INDEX
 
 
 def test_reading_imports_the_winner_alone(tmp_path: Path) -> None:
     (tmp_path / "refs.json").write_text(json.dumps(DOCUMENTS["activitynet"]))
     (tmp_path / "preds.json").write_text(json.dumps(DOCUMENTS["submission"]))
     code = f"import fabula\nfor name in ('refs', 'preds'): fabula.read({str(tmp_path)!r} + f'/{{name}}.json')"
-    found = {m for m in loaded(code) if m.startswith("fabula.io")}
-    assert found == SHARED | {"fabula.io.stories.activitynet", "fabula.io.stories.submission"}
+    folder = "fabula.benchmarks.activitynet"
+    assert formats_loaded(code) == {folder, f"{folder}.stories", f"{folder}.submission"}
 
 
 @pytest.mark.parametrize(
     ("code", "own"),
     [
-        ("import fabula.io as io; io.find('YouCook2')", {"fabula.io.stories.youcook2"}),
+        ("import fabula.io as io; io.find('YouCook2')", {f"fabula.benchmarks.youcook2{m}" for m in ("", ".stories")}),
         ("import fabula.io as io; io.find('fabula')", {"fabula.io.stories.fabula_jsonl"}),
     ],
 )
 def test_a_name_imports_its_own_file_alone(code: str, own: set[str]) -> None:
-    assert {m for m in loaded(code) if m.startswith("fabula.io")} == SHARED | own
+    assert formats_loaded(code) == own
 
 
 def test_a_stream_that_breaks_off_names_its_file(tmp_path: Path) -> None:

@@ -135,8 +135,9 @@ class PretendedDevice(TorchFunctionMode):
         other = [t for t in given if not self.is_own(t) and id(t) not in direct]
         if name.startswith("_foreach"):  # of lists that lie side by side; single numbers may lie anywhere
             other = [t for t in other if t.dim()]
-        said = ", ".join(f"{self.device_of(t)} {tuple(t.shape)}" for t in given)
-        self.must(not other, f"{label(func)}: expected all tensors to be on the same device, found {said}")
+        if other:
+            said = ", ".join(f"{self.device_of(t)} {tuple(t.shape)}" for t in given)
+            raise MixedDevicesError(f"{label(func)}: expected all tensors to be on the same device, found {said}")
 
     def must(self, holds: bool, said: str) -> None:
         if not holds:

@@ -265,7 +265,7 @@ def test_other_questions_on_a_pretended_gpu(worlds, never_stopped, tmp_path, mon
     """Part by part, by the published programs' rules, in the whole store: as on the CPU."""
     rules = ["qvhighlights"] if name == "qd_detr" else ["tvr", "reloclnet"]
     forms = [{"work": "work", "part": 2}, {"corpus": "store"}, *({"protocol": rule} for rule in rules)]
-    Task = tasks.room.get("vcmr")
+    Task, trained = tasks.room.get("vcmr"), never_stopped("vcmr", name)
     for form in forms:
         answers = []
         for device in ("cpu", "gpu"):
@@ -273,7 +273,7 @@ def test_other_questions_on_a_pretended_gpu(worlds, never_stopped, tmp_path, mon
             more = {**form, "work": folder} if "work" in form else form
             options = Task.Predict(**worlds["vcmr"].asked, device="cpu", **more)
             with run_on_device(monkeypatch) if device == "gpu" else nullcontext():
-                found = run.predict(Task(), never_stopped("vcmr", name), options)
+                found = run.predict(Task(), trained, options)
                 Task().write(found, tmp_path / f"{device}.json")
             answers.append(round_numbers((tmp_path / f"{device}.json").read_text()))
         assert answers[0] == answers[1]
@@ -288,8 +288,9 @@ def test_a_finder_on_a_pretended_gpu(worlds, never_stopped):
     from fabula.learn.retrieval.finder import Finder
 
     videos = {name: np.random.default_rng(0).random((15, 8), dtype=np.float32) for name in ("a", "b")}
+    run_folder = never_stopped("vcmr", "xml")
     with PretendedDevice():
-        finder = Finder(never_stopped("vcmr", "xml"), device=str(DEVICE))
+        finder = Finder(run_folder, device=str(DEVICE))
         corpus = finder.encode_all(videos)
         assert corpus.rows.mask.device == DEVICE and finder.find(corpus, ["a red door", "a person"])
         finder.read, finder.words = (lambda text: np.ones((3, finder.config.query_dim), np.float32)), None
@@ -297,9 +298,9 @@ def test_a_finder_on_a_pretended_gpu(worlds, never_stopped):
 
 
 def test_a_model_is_looked_into_on_a_pretended_gpu(worlds, never_stopped, monkeypatch):
-    Task = tasks.room.get("micap")
+    Task, folder = tasks.room.get("micap"), never_stopped("micap", "micap")
     with run_on_device(monkeypatch):
-        assert run.analyse(Task(), never_stopped("micap", "micap"), Task.Analyse(**worlds["micap"].asked)).figures
+        assert run.analyse(Task(), folder, Task.Analyse(**worlds["micap"].asked)).figures
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -40,6 +40,20 @@ def test_schedules_by_pencil():
     assert rates(15, decay_from=1, decay_every=1, decay_times=1) == [1] * 5 + [0.5] * 10
 
 
+def test_what_every_process_has(monkeypatch):
+    """Of three processes, of which this is the second; alone there is nobody to ask."""
+    assert processes.gather("mine") == ["mine"]
+
+    def fill(every: list[object], mine: object) -> None:
+        assert every == [None] * 3
+        every[:] = ["first", mine, "third"]
+
+    yes = lambda: True  # noqa: E731
+    several = SimpleNamespace(is_available=yes, is_initialized=yes, get_world_size=lambda: 3, all_gather_object=fill)
+    monkeypatch.setattr(processes, "dist", several)
+    assert processes.gather("mine") == ["first", "mine", "third"]
+
+
 def test_processes_of_neighbouring_seeds_draw_other_numbers():
     assert processes.seed_of_process(777, 0) == 777  # one process draws what it always drew
     every = [processes.seed_of_process(seed, rank) for seed in range(770, 790) for rank in range(8)]

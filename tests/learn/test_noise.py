@@ -16,6 +16,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
+from fabula.data.moments import Query  # noqa: E402
 from fabula.learn.models.noise_scorer import Config, Model, contrast_loss, draw_pairs  # noqa: E402
 from fabula.learn.noise import calibrate  # noqa: E402
 from fabula.learn.noise.data import Judged, Pairs  # noqa: E402
@@ -123,6 +124,24 @@ def test_what_is_padded_is_not_seen(folder: Path):
     assert told["loss"] == pytest.approx(told["contrast"] + told["match"])
     losses["loss"].backward()
     assert all(p.grad is not None for p in model.parameters())
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_clips_of_a_moment_are_counted_in_clips_of_their_length(seconds: float):
+    """Ten clips: a moment is shown if it begins before the last of them ends, however long a clip is."""
+    from fabula.learn.noise.data import Shown
+
+    class Ten(dict[str, torch.Tensor]):
+        config = Config.tiny(feature_dim=1, clip=seconds, max_clips=12, **TINY)
+
+    shown = Shown(Ten(a=torch.arange(10.0)[:, None]))  # type: ignore[arg-type]
+
+    def show(first: float, last: float) -> list[float]:
+        return shown.show(Query("q", "a", ((first * seconds, last * seconds),))).flatten().tolist()
+
+    assert show(2, 5) == [2, 3, 4] and show(9, 12) == [9]
+    with pytest.raises(InputError, match="after the last of its 10 clips"):
+        show(10, 12)
 
 
 # ── texts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,8 +288,9 @@ def test_bad_input_costs_one_line(folder: Path, run: Path, tmp_path: Path, monke
 
 def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path):
     pytest.importorskip("httpx", reason="the extra llm is not installed")
+    from fabula.annotation import benchmark as api
     from fabula.annotation.recipe import RecipeOptions
-    from fabula.verbs.building import annotate as api
+    from fabula.verbs.building.commands.annotate import make_scorer
 
     moments = tmp_path / "moments.jsonl"
     rows = rows_of(6, 2000)
@@ -278,7 +298,7 @@ def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path)
         "".join(json.dumps({k: v for k, v in r.items() if not k.startswith("fig")}) + "\n" for r in rows)
     )
     recipe = RecipeOptions(blind=True, scorer=f"noise:{run}", scorer_features=(str(folder / "clips.safetensors"),))
-    ran = api.run(moments, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe)
+    ran = api.run(moments, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe, make_scorer=make_scorer)
     assert ran.states == {"done": 6} and ran.made <= 6 * 5  # no judge is asked
     told = api.export(api.ExportOptions(store=tmp_path / "s", out=tmp_path / "out"))
     assert told["recipe"]["scorer"] == "noise" and len(told["recipe"]["evaluator"]["weights"]) == 16
@@ -299,7 +319,7 @@ def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path)
         assert row.scores == pytest.approx([c["score"] for c in entry["candidates"]], abs=1e-4)
     assert "simulated: the scores say nothing" in (tmp_path / "out" / "README.md").read_text()
     assert str(run) not in (tmp_path / "out" / "README.md").read_text()
-    again = api.run(None, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe)
+    again = api.run(None, options=api.RunOptions(store=tmp_path / "s"), recipe=recipe, make_scorer=make_scorer)
     assert again.made == 0 and again.recipe == ran.recipe
 
 

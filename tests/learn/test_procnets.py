@@ -55,6 +55,14 @@ def test_anchors_without_offsets():
     assert p.valid[0].sum() == 38 and p.valid[-1].sum() == 40 - 16
 
 
+def test_an_anchor_longer_than_the_video_stands_there_and_fits_nowhere():
+    model = Model(replace(TINY, frames=12, anchor_high=17, pool_frames=4))
+    p = model.propose(torch.randn(1, 12, 6))
+    assert p.logits.shape == (1, 8, 12) and p.valid.sum(1).tolist() == [10, 8, 6, 4, 2, 0, 0, 0]
+    assert (p.logits[0, 5:] == 0).all() and p.bounds[0, 7, 0].tolist() == [1 - 8.5, 1 + 8.5]
+    assert (p.logits[0, 4, 5:7] != 0).all()  # of 11 frames: there are two places for it
+
+
 def test_offsets_move_a_tenth():
     model = Model(TINY)
     for conv in model.convs:
@@ -98,6 +106,19 @@ def test_proposal_losses_by_hand():
     s = [math.log(1 + math.exp(-x)) for x in (1.0, 2.0)] + [math.log(1 + math.exp(-1.0))]
     assert proposal.item() == pytest.approx(sum(s) / 3)  # IoU 1, 9/11 ≥ .8, 0
     assert boundary.item() == pytest.approx((0 + 0.5 + 0.5) / 2)  # smooth L1 of 1 and 1 is ½ each, two positives
+
+
+def test_so_many_proposals_are_drawn_and_no_more():
+    """Four samples: the only hit, and three of nine misses, which are all alike."""
+    model = Model(replace(TINY, samples=4))
+    bounds = torch.tensor([[[[10.0, 20.0], *[[5.0, 8.0]] * 9]]])
+    logits = torch.tensor([[[3.0, *[-1.0] * 9]]])
+    pad = torch.nn.functional.pad
+    p = Proposals(pad(logits, (0, 30)), pad(bounds, (0, 0, 0, 30), value=-1.0), torch.ones(1, 40, dtype=torch.bool),
+                  torch.zeros(1, 1), torch.zeros(1, 1, 2))  # fmt: skip
+    proposal, _ = model.proposal_losses(p, torch.tensor([[[10.0, 20.0]]]), torch.ones(1, 1, dtype=torch.bool))
+    hit, miss = math.log(1 + math.exp(-3.0)), math.log(1 + math.exp(-1.0))
+    assert proposal.item() == pytest.approx((hit + 3 * miss) / 4)
 
 
 def test_sequence_learns_the_stop():

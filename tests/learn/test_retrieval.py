@@ -421,6 +421,10 @@ def test_files_are_scored_as_what_was_found(fig: Path, store: Features, tmp_path
     write_answers(tmp_path / "own.jsonl", "lines", answers, queries, corpus.names)
     lines = fabula.score(tmp_path / "own.jsonl", fig, task="moments", metrics="VCMR")["VCMR"].values
     assert lines["r10@0.5"] == pytest.approx(scores["VCMR_r10@0.5"])
+    elsewhere = [replace(answer, svmr=None) for answer in answers]
+    with pytest.raises(SpecError, match="windows of the query's own video: there are none"):
+        write_answers(tmp_path / "no.jsonl", "qvhighlights", elsewhere, queries, corpus.names)
+    assert not (tmp_path / "no.jsonl").exists()
 
 
 def test_simulated_clips_say_so_and_are_the_same_again(fig: Path, store: Features, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_an_entry_point_that_leads_nowhere(site, tmp_path, monkeypatch):
         match=r"broken 1\.0: the entry point 'broken' of fabula\.tasks \(no_such_module:Task\) cannot be loaded",
     ):
         fabula.train("broken")
-    with pytest.raises(SpecError, match="no task is trained under 'gues'; did you mean 'guess'"):
+    with pytest.raises(SpecError, match="no task is called 'gues'; did you mean 'guess'"):
         fabula.train("gues")
     told = invoke("train", "--help")  # the others are still there
     assert told.exit_code == 0 and "guess" in told.stdout and "pss" in told.stdout and "broken 1.0" in told.stderr

@@ -316,9 +316,10 @@ def test_settings_are_checked():
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"lr": -1.0}, {"lr": float("nan")}):
         with pytest.raises(SpecError, match=r"must be"):
             Settings(**wrong)
-    for seed in (-1, 1 << 70):
+    for seed in (-1, 1 << 32, 1 << 70):
         with pytest.raises(SpecError, match=rf"seed {seed}; it is a whole number from 0"):
             Settings(seed=seed)
+    assert Settings(seed=(1 << 32) - 1).seed == 4294967295
     with pytest.raises(SpecError, match="batch_size is 0; it must be at least 1"):
         PredictOptions(features="features", batch_size=0)
     with pytest.raises(SpecError, match="no setting is called 'hiden'; did you mean 'hidden'"):

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import fabula
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.library.embedders import GROUP, embedder, rebuild, room
-from fabula.library.pictures import cut_square, make_jpeg, read_image
+from fabula.library.pictures import cut_square, make_jpeg, read_image, turned
 from tests.library import clip_toys as toys
 from tests.library.conftest import BLUE, GREEN, RED, WHITE, film
 
@@ -296,3 +297,11 @@ def test_a_store_of_one_colour_is_searched_by_its_word(tmp_path):
     store = Store.open(tmp_path / "store")
     _, matrix, _, start, _ = store.vectors()
     assert start[(matrix @ rebuild(store.recipe).texts(["the blue one"])[0]).argmax()] == 2
+
+
+@pytest.mark.parametrize(("rotation", "row"), [(None, [1, 2]), (0, [1, 2]), (90, [2, 4]), (-90, [3, 1]), (180, [4, 3])])
+def test_a_picture_is_upright(rotation, row):
+    """By the angle that the file says, in steps of a quarter; without one it stays."""
+    rgb = np.array([[1, 2], [3, 4]], np.uint8)[..., None].repeat(3, -1)
+    frame = SimpleNamespace(rotation=rotation, to_ndarray=lambda format: rgb)
+    assert turned(frame)[0, :, 0].tolist() == row

@@ -25,7 +25,12 @@ from tests.library.conftest import BLUE, GREEN, RED, film
 from tests.toys import notes_of
 
 
-def run(videos: Path, store: object, *more: str, **how: object) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def run(command_line):
+    return lambda videos, store, *more: command_line("index", videos, "--store", store, *more)
+
+
+def run_apart(videos: Path, store: object, *more: str, **how: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fabula", "index", str(videos), "--store", str(store), *more]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **how)  # type: ignore[call-overload]
 
@@ -113,7 +118,7 @@ def test_new_changed_deleted_and_the_same(videos, tmp_path):
     assert contents(store) == contents(whole)
 
 
-def test_a_name_is_data_whatever_stands_in_it(videos, tmp_path):
+def test_a_name_is_data_whatever_stands_in_it(videos, tmp_path, run):
     odd = ["it's.mkv", '"><script>alert(1)<|script>.mkv', "'; DROP TABLE clips; --.mkv", "日本 é%s{0}.mkv", "a\nb.mkv"]
     for i, name in enumerate(odd):
         film(videos / name, *[RED] * (i + 1))
@@ -158,7 +163,7 @@ def test_killed_at_random_moments_it_is_the_unbroken_one(tmp_path, kills):
     videos, store = many(tmp_path / "videos"), tmp_path / "store"
     began = time.monotonic()
     bring(videos, tmp_path / "whole")
-    assert run(videos, tmp_path / "timed", "--with", "colours", "--processes", "1").returncode == 0
+    assert run_apart(videos, tmp_path / "timed", "--with", "colours", "--processes", "1").returncode == 0
     took, rng = time.monotonic() - began, random.Random(3)
     for _ in range(kills):
         process = start(videos, store, "--with", "colours", "--processes", "1")
@@ -168,7 +173,7 @@ def test_killed_at_random_moments_it_is_the_unbroken_one(tmp_path, kills):
         if (store / "manifest.json").exists():  # what is there is whole
             clips = Store.open(store).snapshot()[1].clip
             assert len(set(clips.tolist())) == len(clips)
-    assert run(videos, store, "--with", "colours", "--processes", "2").returncode == 0
+    assert run_apart(videos, store, "--with", "colours", "--processes", "2").returncode == 0
     assert contents(store) == contents(tmp_path / "whole")
 
 
@@ -236,7 +241,7 @@ def test_processes_give_what_one_gives(videos, tmp_path):
 def test_ray_gives_what_one_gives(videos, tmp_path):
     pytest.importorskip("ray")
     bring(videos, tmp_path / "one")
-    done = run(videos, tmp_path / "two", "--with", "colours", "--engine", "ray")
+    done = run_apart(videos, tmp_path / "two", "--with", "colours", "--engine", "ray")
     assert done.returncode == 0, done.stderr
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
@@ -286,7 +291,7 @@ def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         assert word in done.stderr
 
 
-def test_a_video_that_cannot_be_read_costs_a_line_and_no_other(videos, tmp_path):
+def test_a_video_that_cannot_be_read_costs_a_line_and_no_other(videos, tmp_path, run):
     store = tmp_path / "store"
     (videos / "bad.mkv").write_bytes(b"junk" * 100)
     refused(run(videos, store, "--with", "colours", "--processes", "1"), "bad.mkv", "1 of 4 videos cannot be used")
@@ -298,14 +303,14 @@ def test_a_video_that_cannot_be_read_costs_a_line_and_no_other(videos, tmp_path)
     assert bring(videos, store).changed == 1 and names(store)["bad.mkv"] == 1
 
 
-def test_nothing_but_bad_videos_makes_a_store_without_clips(tmp_path):
+def test_nothing_but_bad_videos_makes_a_store_without_clips(tmp_path, run):
     (tmp_path / "videos").mkdir()
     (tmp_path / "videos" / "x.mp4").write_bytes(b"")
     refused(run(tmp_path / "videos", tmp_path / "store", "--with", "colours"), "the only video cannot be used")
     assert len(Store.open(tmp_path / "store")) == 0 and Store.open(tmp_path / "store").vectors().vector.shape == (0, 11)
 
 
-def test_a_folder_without_videos_changes_nothing(videos, tmp_path):
+def test_a_folder_without_videos_changes_nothing(videos, tmp_path, run):
     store = tmp_path / "store"
     (tmp_path / "empty").mkdir()
     refused(run(tmp_path / "empty", store), "a folder without videos")
@@ -331,7 +336,7 @@ def test_a_folder_that_cannot_be_read_is_not_one_that_was_deleted(videos, tmp_pa
         (videos / "inner").chmod(0o755)
 
 
-def test_a_root_that_moved_says_so(videos, tmp_path):
+def test_a_root_that_moved_says_so(videos, tmp_path, run):
     store = tmp_path / "store"
     bring(videos, store)
     before = contents(store)
@@ -356,7 +361,7 @@ def test_a_full_disk_costs_a_line_and_the_store_is_as_it_was(videos, tmp_path):
     def small() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
 
-    refused(run(videos, store, "--processes", "1", preexec_fn=small), str(store), "File too large")
+    refused(run_apart(videos, store, "--processes", "1", preexec_fn=small), str(store), "File too large")
     assert contents(store)[:0] == [] and all(row in contents(store) for row in before)
     assert all(len([r for r in contents(store) if r["video"] == name]) == n for name, n in names(store).items())
     assert bring(videos, store).videos == 11

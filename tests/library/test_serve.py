@@ -63,7 +63,7 @@ def test_here_without_a_token_elsewhere_with_one(fabula, library, apps):
         (["--store", "STORE", "--host", "0.0.0.0"], "say --origin https://NAME"),
         (["--store", "STORE", "--origin", "http://films.example.org"], "use https://"),
         (["--store", "STORE", "--people", "nobody.npz"], "nobody.npz"),
-        (["preds.json", "--refs", "refs.json", "--weights", "w"], "--weights belongs to --store"),
+        (["preds.json", "--refs", "refs.json", "--weights", "w"], "--weights only applies with --store"),
         (["preds.json", "--refs", "refs.json", "--origin", "https://a.org"], "belong to --store"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_port_that_is_taken(fabula, library):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ran = fabula("serve", "--store", library, "--port", taken.getsockname()[1])
-    assert ran.code == 2 and "cannot be had" in ran.err
+    assert ran.code == 2 and "cannot be opened" in ran.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal")

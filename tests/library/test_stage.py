@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -136,3 +137,29 @@ def test_an_index_that_finds_too_little_is_not_used(indexed, small):
 
 def test_the_test_texts_are_many_and_different():
     assert len(set(ann.test_texts())) == len(ann.test_texts()) == 256
+
+
+class Sized:
+    """What a plan asks of a store."""
+
+    manifest = SimpleNamespace(tables={"clips": "clips_1"})
+
+    def __len__(self):
+        return 4800
+
+
+def test_the_first_rung_that_finds_enough_is_taken_and_judged_by_other_queries(monkeypatch):
+    """Of 1,000 lists a share is read, more on each rung; even queries choose, odd ones say how good it is."""
+    asked, said = [], []
+
+    def measure(store, plan, queries, truth):
+        asked.append((plan.probes, queries[:, 0].tolist()))
+        return (0.97 if queries[0, 0] else ann.WANTED if plan.probes >= 150 else 0.5), 0.001
+
+    monkeypatch.setattr(ann, "measure", measure)
+    queries = np.arange(5, dtype=np.float32)[:, None]
+    plan = ann.choose_plan(Sized(), queries, np.zeros((5, 1), np.int64), 1000, said.append)
+    assert asked == [(50, [0, 2, 4]), (100, [0, 2, 4]), (200, [0, 2, 4]), (200, [1, 3])]
+    assert (plan.probes, plan.recall, plan.texts, plan.lists) == (200, 0.97, 2, 1000)
+    assert [t["probes"] for t in plan.tried] == [50, 100, 200] and len(said) == 3
+    assert said[0] == "50 lists read: recall 0.5000, 1 ms"

@@ -34,9 +34,9 @@ def server():
 
 
 def test_the_text_steps_run_end_to_end(server, tmp_path):
+    from fabula.annotation import benchmark as api
     from fabula.annotation.recipe import RecipeOptions
     from fabula.llm import EndpointOptions
-    from fabula.verbs.building import annotate as api
     from tests.annotation.toys import write_moments
 
     endpoint = EndpointOptions(url=server, model="smollm2", concurrency=1, price=("1/1",), timeout=600.0)

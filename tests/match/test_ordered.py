@@ -166,7 +166,7 @@ def test_twins_agree_on_larger_matrices():
 # Properties ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(MATRIX)
 def test_properties(C):
     G, P = C.shape
@@ -179,7 +179,6 @@ def test_properties(C):
     assert ordered(C[::-1, ::-1])[0] == pytest.approx(value, abs=1e-12)  # time told backwards
 
 
-@settings(max_examples=100, deadline=None)
 @given(MATRIX, st.integers(0, 8), st.integers(0, 8))
 def test_zero_rows_and_columns_change_nothing(C, row, column):
     G, P = C.shape
@@ -188,7 +187,6 @@ def test_zero_rows_and_columns_change_nothing(C, row, column):
     assert ordered(np.insert(C, min(column, P), 0.0, axis=1))[0] == value
 
 
-@settings(max_examples=200, deadline=None)
 @given(MATRIX)
 def test_both_kernels_agree(C):
     with _kernels.using("python"):
@@ -228,7 +226,6 @@ def test_long_stories_need_no_recursion(shape, kernels):
 # Many at once -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(MATRIX, max_size=6))
 def test_many_matrices_end_to_end_are_each_their_own(some):
     shapes = np.array([C.shape for C in some], dtype=np.int64).reshape(-1, 2)

@@ -31,7 +31,12 @@ pytest.importorskip("h5py", reason="feature stores need fabula[learn]")
 ENDINGS = ["", ".h5", ".safetensors"]
 
 
-def run(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def run(command_line):
+    return lambda *arguments: command_line("features", *arguments)
+
+
+def run_apart(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fabula", "features", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
 
@@ -88,7 +93,7 @@ def test_processes_give_the_bytes_of_one(films, tmp_path, ending):
 def test_ray_gives_the_bytes_of_one(films, tmp_path):
     pytest.importorskip("ray", reason="needs fabula[ray]")
     extract([films], "thumbnail", Plan(out=tmp_path / "one.h5"))
-    done = run("extract", films, "--with", "thumbnail", "-o", tmp_path / "ray.h5", "--engine", "ray")
+    done = run_apart("extract", films, "--with", "thumbnail", "-o", tmp_path / "ray.h5", "--engine", "ray")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "ray.h5").read_bytes()
 
@@ -125,7 +130,7 @@ def test_killed_and_resumed_it_is_the_same_store(films, tmp_path):
         write_video(many / f"v{i:02d}.mkv", noise(i, 150))
     store, met = kill_and_resume(many, tmp_path, 4, seed=1)
     assert len(met) >= 3 and 0 < met[-1] < 12, met
-    last = run("extract", many, "--with", "thumbnail(fps=10)", "-o", store, "--processes", "2", "--resume")
+    last = run_apart("extract", many, "--with", "thumbnail(fps=10)", "-o", store, "--processes", "2", "--resume")
     assert last.returncode == 0, last.stderr
     extract([many], "thumbnail(fps=10)", Plan(out=tmp_path / "straight"))
     assert contents(store) == contents(tmp_path / "straight")
@@ -173,7 +178,7 @@ def bad(films, tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_bad_video_costs_one_line_and_leaves_no_store(bad, tmp_path, processes):
+def test_a_bad_video_costs_one_line_and_leaves_no_store(bad, tmp_path, processes, run):
     store = tmp_path / "s.h5"
     done = run("extract", bad, "--with", "thumbnail", "-o", store, "--processes", processes)
     assert done.returncode == 2 and not store.exists()
@@ -184,7 +189,7 @@ def test_a_bad_video_costs_one_line_and_leaves_no_store(bad, tmp_path, processes
     assert done.returncode == 0 and list(Features(store)) == ["good"], done.stderr
 
 
-def test_bad_videos_left_out_when_told(bad, tmp_path):
+def test_bad_videos_left_out_when_told(bad, tmp_path, run):
     done = run("extract", bad, "--with", "thumbnail", "-o", tmp_path / "s", "--skip-bad")
     assert done.returncode == 0 and "2 videos were left out" in done.stderr
     store = Features(tmp_path / "s")
@@ -208,7 +213,7 @@ main()
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("room", [5_000, 30_000])
-def test_a_full_disk(films, tmp_path, ending, room):
+def test_a_full_disk(films, tmp_path, ending, room, run):
     """Files may grow to so many bytes: first a video's own part does not fit, then the store of all."""
     store = tmp_path / f"store{ending}"
     command = [sys.executable, "-c", FULL, str(room), "features", "extract", str(films), "--with", "thumbnail(fps=10)",

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import fabula
+from fabula.media.calls import extract_features
+from fabula.media.options import ExtractOptions
 from fabula.verbs.command_line import main
-from fabula.verbs.training.features import extract_features
 from tests.media.conftest import write_video
 
 pytest.importorskip("torch", reason="models need fabula[learn]")
@@ -22,7 +23,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("raw")
     rng = np.random.default_rng(0)
     films = [write_video(folder / f"film{i}.mkv", rng.integers(0, 256, (40, 48, 64, 3), np.uint8)) for i in range(2)]
-    extract_features(films, with_="thumbnail(fps=5)", out=folder / "store.safetensors")
+    extract_features(films, ExtractOptions(with_="thumbnail(fps=5)", out=folder / "store.safetensors"))
     steps = {f"film{i}": {"duration": 4.0, "timestamps": [[0, 2], [2, 4]], "sentences": ["a", "b"]} for i in range(2)}
     (folder / "steps.json").write_text(json.dumps(steps))
     fabula.train(
@@ -88,7 +89,7 @@ def test_what_cannot_be_asked(run, ask, monkeypatch, arguments, said):
 
 
 def test_a_store_of_another_recipe_is_refused_unless_told(run, ask):
-    extract_features([run / "film0.mkv"], with_="thumbnail(fps=2)", out=run / "slow.safetensors")
+    extract_features([run / "film0.mkv"], ExtractOptions(with_="thumbnail(fps=2)", out=run / "slow.safetensors"))
     given = (run / "run", "--features", run / "slow.safetensors", "-o", run / "slow.json")
     code, error = ask(*given)
     assert code == 2 and "made in another way than the run's: fps is 2" in error
@@ -98,6 +99,7 @@ def test_a_store_of_another_recipe_is_refused_unless_told(run, ask):
 
 def test_a_run_is_not_resumed_with_features_of_another_recipe(run):
     again = {"data": run / "steps.json", "tiny": True, "captioner": "none", "epochs": 3, "out": run / "run"}
-    extract_features([run / f"film{i}.mkv" for i in range(2)], with_="thumbnail(fps=4)", out=run / "four.safetensors")
+    films = [run / f"film{i}.mkv" for i in range(2)]
+    extract_features(films, ExtractOptions(with_="thumbnail(fps=4)", out=run / "four.safetensors"))
     with pytest.raises(fabula.FabulaError, match="made in another way"):
         fabula.train("pss", features=run / "four.safetensors", resume=True, **again)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fabula import _kernels
+from fabula.benchmarks.tvr.predictions import Known, translate_python
 from fabula.data.moments import Query, Rankings, VideoNumbers
 from fabula.evaluate.rankings import oddities, oddities_python
-from fabula.io.moments.tvr_predictions import Known, translate_python
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
 

@@ -151,7 +151,7 @@ def test_strings_of_users_stay_text(results):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("scatter", "good"), "compares two systems, 1 were given"),
+        (("scatter", "good"), "compares two systems, 1 are named"),
         (("intervals",), "at least one result"),
         (("pie", "good"), "no plot is called 'pie'"),
     ],

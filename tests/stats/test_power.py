@@ -53,7 +53,7 @@ def test_a_test_over_as_many_videos_finds_it_as_often_as_was_said():
 def test_what_cannot_be_shown():
     with pytest.raises(SpecError, match=r"no number of videos shows a difference of 0"):
         Power("x", 0.1, 10, 0.05, 0.8).needed(0.0)
-    with pytest.raises(SpecError, match=r"one video says nothing"):
+    with pytest.raises(SpecError, match=r"one video shows no spread"):
         power_of_pilot("x", Sample.of(rows([0.5]), Mean()), 0.5, 0.05, 0.8)
     assert Power("x", 0.0, 10, 0.05, 0.8).needed(0.1) == 6  # 2/2⁶ is the first p below .05
     assert Power("x", 0.0, 10, 0.05, 0.8).chance(0.1, 10) == 1

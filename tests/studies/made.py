@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from fabula.studies import steps as api
 from fabula.studies.store import Store
-from fabula.verbs.building import study as api
 
 EVIL = "</p><script>window.bad = 1</script><img src=x onerror='window.bad = 2'>&lt;b&gt; “quoted”"
 

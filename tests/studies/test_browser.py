@@ -159,7 +159,7 @@ def test_chromium_plays_the_films_at_hand(chromium, tmp_path, screenshots, share
     import json
 
     from fabula.core.errors import InputError
-    from fabula.verbs.building import study as api
+    from fabula.studies import steps as api
     from tests.studies.made import make_plan
 
     plan = make_plan(tmp_path, count=1, questions=1, raters_per_question=1, clips=str(shared_data / "videos"))

@@ -23,7 +23,7 @@ def asked(design):
     return [s for s in design.slots if s.role == "question"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     form=st.sampled_from(sorted(FORMS)),
     systems=st.integers(2, 4),
@@ -65,7 +65,6 @@ def test_every_question_is_asked_as_planned(form, systems, count, each, size, se
     assert make_design(plan, items(count, names)) == design  # the seed decides
 
 
-@settings(max_examples=100)
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1), st.integers(0, 9))
 def test_edges_are_split_evenly_at_every_end(edges, seed):
     import random

@@ -16,10 +16,10 @@ import pytest
 from fabula.core import atomic
 from fabula.core.errors import InputError
 from fabula.documents.tables import escape_formula, read_table, unescape_formula
+from fabula.studies import steps as api
 from fabula.studies import store as stores
 from fabula.studies.items import Item
 from fabula.studies.store import Store
-from fabula.verbs.building import study as api
 from tests.studies.made import film, make_plan, make_study
 
 GOOD = {"static": 1, "dynamic": 2, "accuracy_1": 5, "accuracy_2": 3}
@@ -255,16 +255,16 @@ def test_no_formula_in_any_table(tmp_path):
 
     bad = FORMULAS[0]
     table = [RatingRow("id", 1, bad, bad, bad, "static", bad, 1, -0.5, 1.0, 2.0, False, False)]
-    api.write_table(table, tmp_path / "t.csv")
+    api.write_ratings(table, tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(newline="") as file:
         cells = next(csv.DictReader(file))
     assert [cells[name] for name in ("item", "kind", "question", "system")] == ["'" + bad] * 4
     assert cells["value"] == "-0.5"
     assert read_table(tmp_path / "t.csv")[0]["item"] == bad  # as fabula meta reads it
-    lines = list(row_files.csv_lines([{"video": "=1+1", "F1": -0.5}, {"video": "-Ju39", "F1": 0.25}]))
+    lines = list(row_files.csv_lines([{"video": "=1+1", "F1": -0.5}, {"video": "-Ju39", "F1": 0.25}], ["video", "F1"]))
     assert lines == ["video,F1\n", "'=1+1,-0.5\n", "-Ju39,0.25\n"]
     (tmp_path / "rows.csv").write_text("".join(lines))
-    assert row_files.read_table(tmp_path / "rows.csv")[0]["F1"] == {"=1+1": -0.5, "-Ju39": 0.25}
+    assert row_files.read_columns(tmp_path / "rows.csv")[0]["F1"] == {"=1+1": -0.5, "-Ju39": 0.25}
 
 
 def test_a_sample_of_more_than_there_are_takes_all_and_says_so(tmp_path, caplog):

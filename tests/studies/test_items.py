@@ -7,9 +7,9 @@ import json
 import pytest
 
 from fabula.core.errors import InputError
+from fabula.studies import steps as api
 from fabula.studies.items import clock, read_items
 from fabula.studies.plan import Plan
-from fabula.verbs.building import study as api
 from tests.studies.made import film
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from fabula.core.errors import SpecError
 from fabula.studies import report
+from fabula.studies import steps as api
 from fabula.studies.design import make_design
 from fabula.studies.items import Item
 from fabula.studies.plan import Analysis, Plan
 from fabula.studies.power import reach
 from fabula.studies.raters import KINDS, World, deal_kinds, simulate
 from fabula.studies.results import find_results
-from fabula.verbs.building import study as api
 from tests.studies.made import make_plan
 
 

@@ -15,9 +15,9 @@ from fabula.stats.agreement import alpha
 from fabula.stats.bootstrap import Interval
 from fabula.stats.twoway import Estimate
 from fabula.studies import report
+from fabula.studies import steps as api
 from fabula.studies.results import Answers, find_results, to_dict
 from fabula.studies.store import Store
-from fabula.verbs.building import study as api
 from tests.studies.made import EVIL, make_study
 
 
@@ -215,13 +215,13 @@ def test_ways_out(tmp_path):
     assert page.count("<svg") >= 3 and "default-src 'none'" in page
     tex = "\n".join(report.latex(found))
     assert r"\toprule" in tex and "$R_s$" in tex and "$S$" in tex
-    api.write_table(found.table, tmp_path / "a.csv")
+    api.write_ratings(found.table, tmp_path / "a.csv")
     with (tmp_path / "a.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 36 * 6 and {r["study"] for r in rows} == {found.id}
     assert float(rows[0]["value"]) == found.table[0].value
     pa = pytest.importorskip("pyarrow.parquet")
-    api.write_table(found.table, tmp_path / "a.parquet")
+    api.write_ratings(found.table, tmp_path / "a.parquet")
     assert pa.read_table(tmp_path / "a.parquet").num_rows == len(rows)
 
 

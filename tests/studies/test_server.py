@@ -12,8 +12,8 @@ pytest.importorskip("uvicorn", reason="the server needs fabula[web]")
 httpx = pytest.importorskip("httpx", reason="scripted raters need fabula[llm]")
 
 from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.studies import steps as api  # noqa: E402
 from fabula.studies.store import Store  # noqa: E402
-from fabula.verbs.building import study as api  # noqa: E402
 from fabula.web.binding import Binding  # noqa: E402
 from tests.studies.made import EVIL, Clock, Rater, first_options, make_study, open_client, serving  # noqa: E402
 

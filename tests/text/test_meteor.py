@@ -169,7 +169,7 @@ def test_normalised(text: str, words: str) -> None:
 
 
 @pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -231,7 +231,7 @@ SALAD = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
 
 
 @pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SALAD, st.lists(SALAD, min_size=1, max_size=3))
 def test_the_compiled_aligner_is_the_readable_one(candidate: str, references: list[str]) -> None:
     with _kernels.using("native"):

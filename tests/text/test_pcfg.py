@@ -1,5 +1,7 @@
 """CKY: both kernels against each other and against all trees of small random grammars."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,6 +42,7 @@ def best_by_trying_all(g, sentence):
     """The score of the best tree, by recursion over everything."""
     n = len(sentence)
 
+    @cache
     def best(state, a, b, chain=()):
         found = []
         if b - a == 1:

@@ -235,7 +235,7 @@ MIXED = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=30).map
 
 
 @pytest.mark.skipif(not _kernels.NATIVE, reason="no compiled kernels")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(MIXED, max_size=5), st.booleans())
 def test_engines_agree(texts: list[str], strict: bool) -> None:
     with _kernels.using("native"):

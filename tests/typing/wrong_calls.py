@@ -9,13 +9,16 @@ from pathlib import Path
 
 import fabula
 from fabula.data.result import Result
+from fabula.verbs.training.simulate import simulate_world
 
 REFS = ["val_1.json", Path("val_2.json")]
 
 result: Result = fabula.score("preds.json", REFS, metrics=["SODA_c"], task="dense", ci=True, judge_record="j.jsonl")
 fabula.score({"v": [(0, 10, "a dog")]}, {"v": [(0, 10, "a dog")]}, repair="clip", cluster={"v": "film"})
 fabula.compare({"a": "a.json", "b": Path("b.json")}, REFS, metrics="SODA_c,mIoU", resamples=100, test="bootstrap")
-fabula.train("pss", data="steps.json", features="features", out="run", epochs=5)  # keywords of the task
+fabula.train("pss", data="steps.json", features="features", out="run", epochs=5, matcher="ordered")
+fabula.predict("vcmr", "run", features=["a.h5"], data=Path("queries"), top=10, set_={"beam": 2})
+simulate_world("micap", "world", difficulty="easy", train_films=3)
 
 fabula.score("preds.json", REFS, metricz="SODA_c")  # wrong
 fabula.score("preds.json", REFS, metrics=3)  # wrong
@@ -46,6 +49,18 @@ fabula.index("films", store="store", engine="spark")  # wrong
 fabula.reward(3)  # wrong
 fabula.uniform("val_1.json", count=3)  # wrong
 fabula.predict("pss")  # wrong
+fabula.train("pss", data="steps.json", out="run", epochs="five")  # wrong
+fabula.train("pss", data="steps.json", out="run", epoch=5)  # wrong
+fabula.train("pss", data="steps.json", out="run", optimizer="sgd")  # wrong
+fabula.train("vcmr", data="queries", out="run", train="coarse")  # wrong
+fabula.train("pss", "steps.json", out="run")  # wrong
+fabula.train("pss", data="steps.json", out="run", precision=16)  # wrong
+fabula.predict("pss", "run", features=3)  # wrong
+fabula.predict("vcmr", "run", data="queries", engine="spark")  # wrong
+fabula.predict("noise", "run", data="moments", splits="test")  # wrong
+fabula.analyse("micap", "run", data="sets", most="3")  # wrong
+fabula.analyse("micap", "run", data="sets", figure=3)  # wrong
+simulate_world("micap", "world", difficulty="harder")  # wrong
 fabula.cite(3)  # wrong
 print(result.score)  # wrong
 print(fabula.scores)  # wrong

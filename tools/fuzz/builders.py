@@ -498,7 +498,9 @@ def make_people(rng: Random) -> Case:
 
 
 def use_people(case: Case, folder: Path, said: Said) -> Any:
-    from fabula.verbs.training import people as api
+    from fabula.media.people import calls as api
+    from fabula.media.people import corrections
+    from fabula.media.people.options import CutOptions
 
     store, o = folder / "people.npz", case.options
     warn = said.append
@@ -508,17 +510,17 @@ def use_people(case: Case, folder: Path, said: Said) -> Any:
         case "page":
             return len(api.page_of(store, "t", warn))
         case "merge":
-            return plain(api.merge_people(store, [o["a"], 2]).person)
+            return plain(corrections.merge(store, [o["a"], 2]).person)
         case "split":
-            return plain(api.split_person(store, o["a"], [0]).person)
+            return plain(corrections.split(store, o["a"], [0]).person)
         case "name":
-            return plain(dict(api.name_person(store, o["a"], o["name"]).names))
+            return plain(dict(corrections.name(store, o["a"], o["name"]).names))
         case "undo":
-            return api.undo_correction(store)
+            return str(corrections.undo(store)["do"])
         case "group":
             return plain(api.group_people(store, folder / "out.npz", "linked", warn=warn).person)
         case _:
-            made = api.cut_people(store, out=folder / "streams", warn=warn)
+            made = api.cut_people(store, CutOptions(out=folder / "streams"), warn)
             return [len(made.face), len(made.empty)]
 
 
@@ -661,12 +663,12 @@ def make_study_store(rng: Random) -> Case:
 
 def use_study(case: Case, folder: Path, said: Said) -> Any:
     from fabula.studies.results import to_dict
-    from fabula.verbs.building.study import backup, results, write_table
+    from fabula.studies.steps import backup, results, write_ratings
 
     if case.options["backup"]:
         backup(folder / "study", folder / "copy.sqlite")
     found = results(folder / "study")
-    write_table(found.table, folder / "t.csv")
+    write_ratings(found.table, folder / "t.csv")
     said += found.warnings
     return json.loads(json.dumps(to_dict(found)))["raters"] if "raters" in to_dict(found) else None
 
@@ -791,8 +793,8 @@ def read_annotated(case: Case, folder: Path, said: Said) -> Any:
 @cache
 def finished_annotation() -> bytes:
     """The store of a small run against the endpoint that is built in."""
+    from fabula.annotation import benchmark as api
     from fabula.annotation.recipe import RecipeOptions
-    from fabula.verbs.building import annotate as api
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -852,15 +854,15 @@ def make_clip_features(rng: Random) -> Case:
 
 def use_clip_features(case: Case, folder: Path, said: Said) -> Any:
     from fabula.learn.retrieval.npz import open_store
+    from fabula.media.cut import cut_store
     from fabula.media.stores.features import Features
-    from fabula.verbs.training.features import cut_features
 
     if case.options["what"] == "npz":
         store = open_store(folder / "store")
         return [store.dim, plain(store["v"])]
     told = Features(folder / "store").describe()
     return [plain({k: v for k, v in told.items() if k != "store"}),
-            cut_features(folder / "store", folder / "clips.jsonl", folder / "out", False)]  # fmt: skip
+            cut_store(folder / "store", folder / "clips.jsonl", folder / "out", False)]  # fmt: skip
 
 
 # ── challenge servers ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -447,7 +447,7 @@ def read_saved(case: Case, folder: Path, said: Said) -> Any:
         from fabula.text._idf import Idf
 
         return plain(Idf.load(path))
-    from fabula.verbs.scoring.saved import load_result
+    from fabula.evaluate.saved import load_result
 
     found = load_result(path)
     return None if found is None else json.loads(json.dumps(found.to_dict()))

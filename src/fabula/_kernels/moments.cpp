@@ -1,5 +1,5 @@
 // Rankings of moments, a block of queries at a time: where the first right answer stands, and what is odd about them.
-// Twins: fabula/metrics/_recall.py, fabula/engine/moments.py, fabula/io/moments/tvr_predictions.py.
+// Twins: fabula/metrics/_recall.py, fabula/engine/moments.py, fabula/benchmarks/tvr/predictions.py.
 #include "check.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
@@ -323,5 +323,5 @@ FABULA_KERNEL(m) {
     m.def("oddities", &oddities, nb::arg("counts"), nb::arg("spans"), nb::arg("scores").none(),
           "Twin of fabula.engine.moments.oddities_python.");
     m.def("translated", &translated, nb::arg("numbers"), nb::arg("theirs"), nb::arg("ours"),
-          "Twin of fabula.io.moments.tvr_predictions.translate_python.");
+          "Twin of fabula.benchmarks.tvr.predictions.translate_python.");
 }

@@ -76,7 +76,7 @@ def check_folder(out: Path, overwrite: bool) -> None:
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not out.is_dir() or not (out / MARK).is_file():
-        raise InputError("is there, and no benchmark of ours", file=out, hint="name a new folder")
+        raise InputError("exists and is no benchmark of Fabula", file=out, hint="name a new folder")
     if overwrite:
         return
     hint = "name a new folder, or say --overwrite to lose what was changed and added"

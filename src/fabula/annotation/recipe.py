@@ -50,13 +50,13 @@ class RecipeOptions(Options):
     )
     rewrites: bool = option(False, "Ask for rewritten and disturbed captions too, to train the noise evaluator.")
     blind: bool = option(False, "Show no frames: for dry runs and text-only models.")
-    temperature: float = option(0.0, "Of sampling.", shows_default=True)
+    temperature: float = option(0.0, "Sampling temperature.", shows_default=True)
     max_tokens: int = option(800, "Maximum tokens of an answer.", at_least=1, shows_default=True)
     seed: int = option(0, "Seed of sampling; a second attempt uses the next seed.", shows_default=True)
     tries: int = option(TRIES, "Maximum attempts when an answer cannot be parsed.", at_least=1, at_most=20)
 
     def __post_init__(self) -> None:
-        self.set_paths("prompts")
+        super().__post_init__()
         if not 0 <= self.temperature <= 10:
             raise SpecError(f"--temperature {self.temperature:g}; it lies between 0 and 10")
         if self.scorer not in ("judge", "none") and self.evaluator is None:

@@ -19,8 +19,8 @@ from fabula.checks._check import (
 from fabula.checks._repair import Deed, repair
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
-from fabula.documents.files import check_path, holds_only_stories
-from fabula.documents.head import Head
+from fabula.documents.document import open_document
+from fabula.documents.files import holds_only_stories
 
 __all__ = [
     "Check",
@@ -59,7 +59,7 @@ def kind_of(request: CheckRequest, task: str | None = None) -> Kind:
                 return kind
         raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
     ordered = sorted(known, key=lambda kind: kind.last)
-    head = Head(check_path(request.path))
+    head = open_document(request.path)
     for kind in () if holds_only_stories(request.path) else ordered:
         if kind.named(request.format) if request.format else kind.knows(head):
             return kind

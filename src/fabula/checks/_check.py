@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fabula.core.notes import Notes
 from fabula.data.ids import reconcile, respell_id
 from fabula.data.stories import Corpus, Event, Story
-from fabula.documents.head import Head
+from fabula.documents.document import Document
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 Level = Literal["error", "warning", "info"]
 
@@ -202,8 +205,8 @@ def numbers(facts: Facts, with_coverage: bool = True) -> dict[str, float]:
 class CheckRequest:
     """The file to check, and its references."""
 
-    path: Path
-    refs: Sequence[Path] = ()
+    path: File
+    refs: Sequence[File] = ()
     format: str | None = None
     refs_format: str | None = None
 
@@ -224,7 +227,7 @@ class Kind:
 
     name: str
     tasks: tuple[str, ...]
-    knows: Callable[[Head], bool]  # recognises the beginning of a file
+    knows: Callable[[Document], bool]  # recognises the beginning of a file
     named: Callable[[str], bool]  # recognises the name of a format
     look: Callable[[CheckRequest], tuple[Report, str]]  # findings, and the name of the format
     mend: Callable[[CheckRequest, Path], Mended]

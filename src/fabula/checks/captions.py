@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fabula.checks._check import CheckRequest, Kind, Mended, Report, examine_items
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, has_lines, load_json, read_objects
-from fabula.documents.head import Head
-from fabula.io.captions import SHELF, coco, find_both, is_inline, pairs
+from fabula.io.captions import SHELF, find_both, find_side, is_inline, pairs
+from fabula.io.format import Format
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     """Whether the file holds COCO results or annotations, or pairs."""
     keys = head.first_entry.keys()
     if head.lines:
@@ -28,29 +32,30 @@ def look(request: CheckRequest) -> tuple[Report, str]:
     return examine_items(captions, known, notes), "captions"
 
 
-def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
+def count_words(file: File, notes: Notes) -> list[tuple[str | int, str | None]]:
     """Each caption with its id."""
-    source = Source(check_path(path), notes, noun="item")
-    if has_lines(path):
-        found = SHELF.sniff(Head(path))
+    source = Source(open_document(file), notes, noun="item")
+    if source.document.lines:
+        found, entries = SHELF.sniff(source.document), source.document.entries()
         if found is not None and found.read_captions is not None:
-            read = found.read_captions(read_objects(path), source)
-            return [
-                (id, one)
-                for id, captions in read.items()
-                for one in ([captions] if isinstance(captions, str) else captions)
-            ]
-        if found is not None and found.read_items is not None:
-            return [(item.id, item.candidate) for item in found.read_items(read_objects(path), source, "line")]
-        return [(item.id, item.candidate) for item in pairs.read_items(read_objects(path), source)]
-    document = load_json(path)
-    if isinstance(document, dict):
-        return [(id, caption) for id, several in coco.read_annotations(document, source).items() for caption in several]
-    if not isinstance(document, list):
-        raise InputError("no file of captions", file=path, hint=f"it is {coco.RESULTS} or {coco.ANNOTATIONS}")
+            return list_captions(found, entries, source)
+        read = pairs.read_items if found is None or found.read_items is None else found.read_items
+        return [(item.id, item.candidate) for item in read(entries, source)]
+    document = source.document.tree()
+    results, annotations = (find_side(holds, lines=False) for holds in ("predictions", "references"))
+    if not isinstance(document, dict | list):
+        shapes = " or ".join(format.about.partition(": ")[2] for format in (results, annotations))
+        raise InputError("no file of captions", file=source.document, hint=f"it is {shapes}")
     if is_inline(document):
-        return [(item.id, item.candidate) for item in pairs.read_items(iter(enumerate(document)), source, "entry")]
-    return list(coco.read_results(document, source).items())
+        entries = ((f"entry {i}", entry) for i, entry in enumerate(document))
+        return [(item.id, item.candidate) for item in pairs.read_items(entries, source)]
+    return list_captions(annotations if isinstance(document, dict) else results, document, source)
+
+
+def list_captions(format: Format, document: Any, source: Source) -> list[tuple[str | int, str | None]]:
+    assert format.read_captions is not None
+    found = format.read_captions(document, source).items()
+    return [(id, one) for id, several in found for one in ([several] if isinstance(several, str) else several)]
 
 
 def mend(request: CheckRequest, target: Path) -> Mended:

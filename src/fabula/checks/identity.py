@@ -11,9 +11,9 @@ from fabula.checks._check import Check, CheckRequest, Facts, Kind, Mended, Place
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, has_lines, write_text
-from fabula.documents.head import Head
 from fabula.io import identity as files
 from fabula.io.identity import captionsets, fillin
 from fabula.io.identity.captionsets import SetText
@@ -108,7 +108,7 @@ def of_sets(request: CheckRequest) -> bool:
     """A file that says which clips belong together: by its name, or by a line of three clips or more."""
     if request.format:
         return request.format == "fillin-sets"
-    return any(line.strip().count("\t") > 1 for line in Head(request.path).text.splitlines())
+    return any(line.strip().count("\t") > 1 for line in open_document(request.path).text.splitlines())
 
 
 def look_at_sets(request: CheckRequest) -> tuple[Report, str]:
@@ -194,9 +194,9 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     return Mended("fillin", deeds, {"spell": "wrote an id as [id]"})
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     """Lines with a tab, in a file that is not called JSON; captionsets in one that is."""
-    if files.is_table(head.path):
+    if files.is_table(head):
         columns = head.text.partition("\n")[0].strip().split("\t")
         return len(columns) > 1 and not {"prediction", "answer"} & set(columns)  # those are kits' tables
     return files.is_set(head.first_entry)

@@ -16,9 +16,9 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, encode_json, has_lines, write_text
-from fabula.documents.head import Head
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
 from fabula.io.kinds import name_shared_kind
@@ -158,10 +158,10 @@ OF_ANSWERS = ("moments", "ids")
 
 def role(request: CheckRequest) -> str:
     """Whether the file has queries or answers; an error lists the formats of both."""
-    return find_role(Head(check_path(request.path)), request.format)
+    return find_role(open_document(request.path), request.format)
 
 
-def find_role(head: Head, format: str | None) -> str:
+def find_role(head: Document, format: str | None) -> str:
     able, problem = [], None
     roles: tuple[files.Role, ...] = ("predictions", "references")
     for what in roles:
@@ -214,7 +214,7 @@ def look_at_queries(request: CheckRequest) -> tuple[Report, str]:
     durations = {id: s.duration for id, s in stories.items() if s.duration is not None}
     words = tuple((str(q.id), None, q.text) for q in queries.values())
     facts = Facts(corpus=Corpus(stories), words=words, durations=durations, known=known, part="window")
-    name = files.choose_format(Head(check_path(request.path)), request.format, "references").name
+    name = files.choose_format(open_document(request.path), request.format, "references").name
     return report(facts, notes, OF_QUERIES), name
 
 
@@ -279,14 +279,14 @@ def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: 
         yield encode_json({"desc_id": r.id, "task": which, "predictions": predictions}, target)
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     if (shared := name_shared_kind(head)) is not None:
         return shared == "moments"
-    if files.is_ego4d_predictions(head):
+    if files.SHELF.is_certain(head):
         return True
-    if head.path.suffix.lower() in TABLES:  # of grounding where it has the truth beside what was said
+    if head.is_table:  # of grounding where it has the truth beside what was said
         return "answer" in head.text.partition("\n")[0]
-    if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
+    if files.SHELF.pattern_of(head) == "*.json" and any(word in head.text for word in STORIES):
         return False
     first = head.first_object
     if head.lines and files.is_answer_lines(head) and (isinstance(first.get("id"), str) or "uid" in first):

@@ -11,7 +11,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.questions import Response
 from fabula.data.stories import Corpus
-from fabula.documents.head import Head
+from fabula.documents.document import Document
 from fabula.io import questions as files
 
 FAMILIES = ("questions", "ids")
@@ -88,7 +88,7 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     raise SpecError("--fix mends segments and ids; answers are words, and words are never touched")
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     return files.SHELF.find_shared(head) is not None or files.is_questions(head)
 
 

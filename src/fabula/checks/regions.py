@@ -15,9 +15,9 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, encode_json, has_lines, write_text
-from fabula.documents.head import Head
 from fabula.io import regions as files
 
 WHOLE = 0.99  # of the image
@@ -268,7 +268,7 @@ def as_coco(pictures: list[Picture]) -> object:
     return {"images": sizes, "annotations": boxes}
 
 
-def knows(head: Head) -> bool:
+def knows(head: Document) -> bool:
     keys = head.first_entry.keys()
     return bool(keys & {"bbox", "boxes"}) or {"regions"} <= keys
 

@@ -48,7 +48,7 @@ def non_ascii(facts: Facts) -> Iterator[Place]:
 
 
 CHECKS = (
-    Check("empty-caption", "warning", "The caption says nothing while others do.", empty),
+    Check("empty-caption", "warning", "The caption is empty while others are not.", empty),
     Check("repeated-sentence", "warning", "The same sentence several times in one video or image.", repeated),
     Check("common-sentence", "warning", f"One sentence is {COMMON:.0%} or more of all captions.", common),
     Check("non-ascii", "info", "Letters outside ASCII: SODA's evaluator replaces them by blanks.", non_ascii),

@@ -16,7 +16,7 @@ from fabula.core.printable import LONGEST, cut, fit, one_line, printable
 
 
 class FabulaError(Exception):
-    """Something a user can mend; the message says how, on one line of bearable length, whatever stood in the file."""
+    """Something a user can mend; the message says how, on one line of limited length, whatever stood in the file."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(one_line(str(message)))
@@ -37,6 +37,7 @@ class InputError(FabulaError):
     ) -> None:
         if (rename := getattr(file, "rename_place", None)) is not None:  # what was given in memory has no lines
             field = rename(field)
+        file = getattr(file, "path", file)  # a document of a file is named by its path
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
         whose = [f"{noun} {shown(video)}"] if video is not None else []
         named = [] if file is None else [str(file)]

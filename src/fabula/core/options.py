@@ -3,12 +3,13 @@
     class ScoreOptions(Options):
         people: str | None = option(None, "Pattern of people in captions.", tasks=("identity",))
 
-The command line makes its flags of the fields, a library call its keywords, and the checks what a task may be told.
+The command line makes its flags of the fields, a library call its keywords, and the checks which options a task reads.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import types
 import typing
@@ -27,6 +28,7 @@ C = TypeVar("C", bound="Options")
 D = TypeVar("D", bound="Options")
 E = TypeVar("E", bound="Options")
 MUST: Any = dataclasses.MISSING  # the default of an option that must be given
+UNSET: tuple[object, ...] = (None, (), [], False)  # values of an option that nobody set
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,26 +50,24 @@ class About:
     ending: str = ""  # a file with this ending may follow the flag; alone, it means standard output
     library_only: bool = False  # no flag
     argument: bool = False  # named without a flag
+    needs: str = ""  # the option without which this one has no effect
 
 
-def option(default: Any, help: str, *flags: str, **about: Any) -> Any:
+def option(default: object, help: str, *flags: str, **about: Any) -> Any:
     """A field of an options object."""
-    made = About(help=help, flags=flags, **about)
-    if default is MUST:
-        return dataclasses.field(metadata={"option": made})
-    return dataclasses.field(default=default, metadata={"option": made})
+    return dataclasses.field(default=default, metadata={"option": About(help=help, flags=flags, **about)})
 
 
-def same_as(kind: type[Options], name: str) -> Any:
-    """A field that says what a field of another options object says."""
+def same_as(kind: type[Options], name: str, **about: Any) -> Any:
+    """A field that says what a field of another options object says, and what is said of it otherwise."""
+    found = next(field for field in dataclasses.fields(kind) if field.name == name)
     return dataclasses.field(
-        **{
-            key: getattr(found, key)
-            for found in dataclasses.fields(kind)
-            if found.name == name
-            for key in ("default", "metadata")
-        }
+        default=found.default, metadata={"option": dataclasses.replace(found.metadata["option"], **about)}
     )
+
+
+def flag_of(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,21 +75,21 @@ class Option:
     """A field of an options object with all that is known of it."""
 
     name: str
-    hint: Any
+    hint: Any  # a type
     default: Any  # MUST where one must be given
     about: About
 
     @property
     def flag(self) -> str:
-        return f"--{self.name.rstrip('_').replace('_', '-')}"
+        return flag_of(self.name)
 
     @property
     def kind(self) -> Any:
         """Its type without None; of several a path, which text can name."""
         if typing.get_origin(self.hint) not in (typing.Union, types.UnionType):
             return self.hint
-        some = [hint for hint in typing.get_args(self.hint) if hint is not types.NoneType]
-        return Path if Path in some else some[0]
+        members = [hint for hint in typing.get_args(self.hint) if hint is not types.NoneType]
+        return Path if Path in members else members[0]
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -101,6 +101,7 @@ class Options:
     """Base of options objects. Fields made by `option` are options; others are for code alone."""
 
     @classmethod
+    @functools.cache
     def options(cls) -> list[Option]:
         found = hints(cls)
         return [
@@ -109,24 +110,27 @@ class Options:
             if "option" in f.metadata
         ]
 
-    def set_paths(self, *names: str) -> None:
-        """Text where a path is meant; for __post_init__."""
-        for name in names:
-            if isinstance(path := getattr(self, name), str):
-                object.__setattr__(self, name, Path(path))
-
-    def given(self) -> Iterator[Option]:
-        """The options that are not as they come."""
+    def __post_init__(self) -> None:
+        """Text becomes a path where one is meant; an option that lacks the one it needs is refused."""
         for o in self.options():
-            if getattr(self, o.name) != o.default and getattr(self, o.name) not in (None, (), [], False):
+            value = getattr(self, o.name)
+            if isinstance(value, str) and o.hint in (Path, Path | None):
+                object.__setattr__(self, o.name, Path(value))
+            if o.about.needs and value not in UNSET and getattr(self, o.about.needs) in UNSET:
+                raise SpecError(f"{o.flag} only applies with {flag_of(o.about.needs)}")
+
+    def changed(self) -> Iterator[Option]:
+        """The options that differ from their defaults."""
+        for o in self.options():
+            if getattr(self, o.name) != o.default and getattr(self, o.name) not in UNSET:
                 yield o
 
     def check_task(self, task: str, tasks: Callable[[], Iterable[str]]) -> None:
-        """Refuse an option that the task does not read: whoever says it believes that it was heeded."""
-        for o in self.given():
+        """Refuse an option that the task does not read."""
+        for o in self.changed():
             if o.about.tasks is not None and task not in o.about.tasks:
                 known = ", ".join(name for name in tasks() if name in o.about.tasks)
-                raise SpecError(f"{o.flag} says nothing to the task {task}; it is for {known}")
+                raise SpecError(f"{o.flag} has no effect for task {task}; it applies to {known}")
 
 
 def with_options(*kinds: type[Options], without: Collection[str] = ()) -> Callable[[F], F]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loading it takes as long as all of ours
 
 REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?")
 MARKER = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
-Check = Callable[[Any], str | None]  # what is wrong with a thing; None: nothing
+Check = Callable[[object], str | None]  # what is wrong with a thing; None: nothing
 
 
 class PluginError(SpecError):
@@ -63,7 +63,7 @@ class Plugin:
 
 
 def list_plugins(group: str, warn: Callable[[str], None] = lambda line: None) -> list[Plugin]:
-    """The entry points of a group, by name. A package whose list of them cannot be read is passed over, and named."""
+    """The entry points of a group, by name. A package whose list of them cannot be read is skipped, with a warning."""
     from importlib.metadata import distributions, entry_points
 
     try:
@@ -90,27 +90,27 @@ def name_package(dist: Distribution | None) -> str:
         return "a package without a name"
 
 
-def check_class(thing: Any, base: type, noun: str) -> str | None:
+def check_class(thing: object, base: type, noun: str) -> str | None:
     """A plug-in that must be a class on top of ours."""
     if not isinstance(thing, type) or not issubclass(thing, base):
         return f"leads to {describe(thing)}, where a {noun} is a class on top of {base.__module__}.{base.__name__}"
     return None
 
 
-def check_object(thing: Any, base: type, noun: str) -> str | None:
+def check_object(thing: object, base: type, noun: str) -> str | None:
     """A plug-in that must be an object of ours."""
     if not isinstance(thing, base):
         return f"leads to {describe(thing)}, where a {noun} is an object of {base.__module__}.{base.__name__}"
     return None
 
 
-def check_has(thing: Any, names: tuple[str, ...], noun: str) -> str | None:
+def check_has(thing: object, names: tuple[str, ...], noun: str) -> str | None:
     """A plug-in that must have these attributes."""
     missing = [name for name in names if not hasattr(thing, name)]
     return f"leads to {describe(thing)}, which lacks {', '.join(missing)} of a {noun}" if missing else None
 
 
-def describe(thing: Any) -> str:
+def describe(thing: object) -> str:
     return f"the class {thing.__name__}" if isinstance(thing, type) else f"an object of type {type(thing).__name__}"
 
 

@@ -40,6 +40,7 @@ def key(name: str) -> str:
     return name.strip().lower().replace("-", "_")
 
 
+Thing = Any  # what a package registers: a metric class, a protocol, a reader
 BASE = "base"  # what the things of a room or shelf have in common
 
 
@@ -74,7 +75,7 @@ class Room:
             return list(importlib.import_module(package).__path__)
         return [str(Path(folder) / shelf) for folder in importlib.import_module(self.package).__path__]
 
-    def load(self, module: str) -> tuple[Any, ...]:
+    def load(self, module: str) -> tuple[Thing, ...]:
         """What a module offers; nothing where it is a helper of the room."""
         file = importlib.import_module(f"{self.package}.{module}")
         things = getattr(file, self.plural, None)
@@ -83,7 +84,7 @@ class Room:
             things = () if one is None else (one,)
         return tuple(t for t in things if not isinstance(t, type) or t.__module__ == file.__name__)
 
-    def all(self, shelf: str | None = None) -> Iterator[Any]:
+    def all(self, shelf: str | None = None) -> Iterator[Thing]:
         """Every thing, by file name; a family in its own order."""
         return (thing for module in self.modules(shelf) for thing in self.load(module))
 
@@ -105,7 +106,7 @@ class Room:
         """The same, by name."""
         return {plugin.name: plugin for plugin in self.plugins()}
 
-    def find_outside(self, name: str) -> Any:
+    def find_outside(self, name: str) -> Thing:
         """What another package offers under this name, or None. Two packages that offer the same name are refused."""
         some = [plugin for plugin in self.plugins() if key(plugin.name) == key(name)]
         if len(some) > 1:
@@ -113,22 +114,22 @@ class Room:
             raise SpecError(f"the {self.noun} {name!r} is offered by {both}; uninstall one of them")
         return self.load_plugin(some[0]) if some else None
 
-    def load_plugin(self, plugin: Plugin) -> Any:
+    def load_plugin(self, plugin: Plugin) -> Thing:
         thing = plugin.load(self.check)
         said = getattr(thing, "name", plugin.name)
         if key(str(said)) != key(plugin.name):
             raise plugin.refuse(f"leads to a {self.noun} that calls itself {said!r}")
         return thing
 
-    def others(self, warn: Callable[[str], None]) -> Iterator[tuple[Plugin, Any]]:
+    def others(self, warn: Callable[[str], None]) -> Iterator[tuple[Plugin, Thing]]:
         """What other packages offer, each checked; of what cannot be used, a line."""
         seen: dict[str, Plugin] = {}
         for plugin in self.plugins(warn):
             if self.find_own(plugin.name) is not None:
-                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is passed over, for ours has that name")
+                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is skipped: Fabula has one of that name")
             elif key(plugin.name) in seen:
                 first = seen[key(plugin.name)].package
-                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is passed over, for {first} has that name too")
+                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is skipped: {first} has one of that name")
             else:
                 seen[key(plugin.name)] = plugin
                 try:
@@ -138,7 +139,7 @@ class Room:
 
     # ── by name ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find_own(self, name: str) -> Any:
+    def find_own(self, name: str) -> Thing:
         """The thing of ours of that name, whatever the case, or None. Only its own file is imported."""
         modules, parts = self.modules(), key(name).split("_")
         for k in range(len(parts), 0, -1):
@@ -149,12 +150,12 @@ class Room:
                         return thing
         return None
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> Thing:
         """Ours first; where there is none, other packages are looked through."""
         own = self.find_own(name)
         return self.find_outside(name) if own is None else own
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> Thing:
         """The same; a wrong name names its nearest neighbour."""
         thing = self.find(name)
         if thing is None:
@@ -172,7 +173,7 @@ def load_benchmark(module: str) -> ModuleType:
     return importlib.import_module(f"{BENCHMARKS}.{module}")
 
 
-def benchmark_index() -> Any:
+def benchmark_index() -> ModuleType:
     """What the folders of benchmarks hold: fabula/benchmarks/index.py, which tools/benchmarks.py writes."""
     return load_benchmark("index")
 
@@ -180,7 +181,7 @@ def benchmark_index() -> Any:
 class IndexedRoom(Room):
     """The files of a package, if it has any, and what the index of benchmarks lists: {name: module}, in that order."""
 
-    def __init__(self, section: str, *rest: Any, files: str = "", **named: Any) -> None:
+    def __init__(self, section: str, *rest: Thing, files: str = "", **named: Thing) -> None:
         super().__init__(files, *rest, **named)
         self.section = section
 
@@ -192,20 +193,20 @@ class IndexedRoom(Room):
     def modules(self, shelf: str | None = None) -> list[str]:
         return super().modules(shelf) if self.package else []
 
-    def load_indexed(self, name: str) -> Any:
+    def load_indexed(self, name: str) -> Thing:
         file = load_benchmark(self.index[name])
         things = getattr(file, self.plural, None) or (getattr(file, self.attribute),)
         (found,) = (thing for thing in things if thing.name == name)
         return found
 
-    def all(self, shelf: str | None = None) -> Iterator[Any]:
+    def all(self, shelf: str | None = None) -> Iterator[Thing]:
         return merge(super().all(shelf), map(self.load_indexed, self.index), key=lambda thing: key(thing.name))
 
     def names(self) -> list[str]:
         own = list(merge((thing.name for thing in super().all()), self.index, key=key))
         return [*own, *(name for name in self.outside() if key(name) not in set(map(key, own)))]
 
-    def find_own(self, name: str) -> Any:
+    def find_own(self, name: str) -> Thing:
         found = next((listed for listed in self.index if key(listed) == key(name)), None)
         if found is not None:
             return self.load_indexed(found)

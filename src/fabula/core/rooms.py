@@ -25,7 +25,7 @@ class LazyRoom(ModuleType):
         self.__dict__[name] = found
         return found
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not (isinstance(value, ModuleType) and name in self.homes):
             super().__setattr__(name, value)
 

@@ -18,14 +18,14 @@ from typing import Any, ClassVar, Literal, Self
 from fabula.core.errors import SpecError
 from fabula.core.registry import close_to
 
-WANTED: dict[Any, str] = {
+WANTED: dict[object, str] = {
     tuple: "a number, or several with / between them",
     float: "a number",
     int: "a whole number",
     bool: "true or false",
 }
 HINTS: dict[type, dict[str, Any]] = {}  # resolving annotations is slow: once per class
-DEFAULTS: dict[type, Mapping[str, Any]] = {}
+DEFAULTS: dict[type, Mapping[str, object]] = {}
 GRAMMAR = r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?"  # compiled when it is used
 
 
@@ -72,7 +72,7 @@ class Spec:
                 )
 
     @classmethod
-    def defaults(cls) -> Mapping[str, Any]:
+    def defaults(cls) -> Mapping[str, object]:
         """Every field, and what it is unless told otherwise; asked for once a video, so made once a class."""
         if cls not in DEFAULTS:
             DEFAULTS[cls] = types.MappingProxyType({f.name: f.default for f in dataclasses.fields(cls)})
@@ -94,7 +94,7 @@ class Spec:
             changes[name] = convert(self.name, name, hints(type(self))[name], text)
         return dataclasses.replace(self, **changes)
 
-    def _print(self, fields: dict[str, Any]) -> str:
+    def _print(self, fields: dict[str, object]) -> str:
         at = f"@{show(fields.pop(self.at))}" if self.at in fields else ""
         inside = ",".join(f"{k}={show(v)}" for k, v in fields.items())
         return self.name + (f"({inside})" if inside else "") + at
@@ -120,11 +120,11 @@ def hints(cls: type) -> dict[str, Any]:
     return HINTS[cls]
 
 
-def choices(hint: Any) -> tuple[Any, ...]:
+def choices(hint: object) -> tuple[Any, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     if isinstance(value, tuple):
         return "/".join(map(show, value))
     if isinstance(value, bool) or value is None:

@@ -117,6 +117,17 @@ class Story(InColumns):
     def __getstate__(self) -> dict[str, object]:
         return {"id": self.id, "events": self.events, "duration": self.duration}  # not the columns of all the others
 
+    def to_dict(self) -> dict[str, object]:
+        """As a line of Fabula's own format."""
+        found: dict[str, object] = {"id": self.id} | ({} if self.duration is None else {"duration": self.duration})
+        found["events"] = [
+            {"start": e.segment.start, "end": e.segment.end}
+            | ({} if e.caption is None else {"caption": e.caption})
+            | ({} if e.score is None else {"score": e.score})
+            for e in self.events
+        ]
+        return found
+
     def __len__(self) -> int:
         return len(self.events) if self.last is None else self.last - self.first
 

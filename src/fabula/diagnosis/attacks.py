@@ -58,12 +58,12 @@ class AttackOptions(Options):
 
     judge: str = option("fabula", "The judge: NAME, or NAME@MODEL (fabula list judges).", "-j", shows_default=True)
     against: tuple[str, ...] = option(
-        (), "Judges to put in its place: NAME, or NAME@MODEL, comma separated. Default: its other wording.", parts=True
+        (), "Judges to use instead: NAME, or NAME@MODEL, comma separated. Default: its other wording.", parts=True
     )
     ways: tuple[str, ...] = option(
         (), f"Attacks, comma separated: {', '.join(ATTACKS)}. Default: all.", "-w", parts=True
     )
-    most: int = option(MOST, "Pairs that are drawn, where there are more.", at_least=1, shows_default=True)
+    most: int = option(MOST, "Maximum number of pairs; more are sampled.", at_least=1, shows_default=True)
 
     def __post_init__(self) -> None:
         for way in self.ways:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -119,10 +119,10 @@ def factorisable(metric: Metric) -> bool:
 
 def chain_rows(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Rows:
     """n, L, W, S of every video and reference set."""
-    if not (factorisable(metric) and isinstance(metric, StoryMetric)):
+    if not factorisable(metric):
         raise SpecError(f"{metric.name} is no product of factors; SODA_c and SODA_d are")
     rules = {f: getattr(metric, f) for f in ("refs", "missing", "order", "segments", "eps")}
-    return Chain(soda=metric, **rules).table(compare(refs, preds))
+    return Chain(soda=cast("StoryMetric", metric), **rules).table(compare(refs, preds))
 
 
 def factors(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Factors:

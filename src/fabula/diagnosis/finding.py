@@ -33,11 +33,13 @@ Thing = TypeVar("Thing")
 class Limits(Options):
     """From which number on something counts."""
 
-    near: float = option(0.1, "IoU of a pair at least.", shows_default=True)
-    right: float = option(0.5, "IoU of a well located pair.", shows_default=True)
-    inside: float = option(0.75, "Share that makes a piece.", shows_default=True)
-    words: float = option(0.2, "Caption score of right words.", shows_default=True)
-    matching: Literal["greedy", "ordered"] = option("greedy", "Pairs.", shows_default=True)
+    near: float = option(0.1, "Minimum IoU of a pair.", shows_default=True)
+    right: float = option(0.5, "Minimum IoU of a well located pair.", shows_default=True)
+    inside: float = option(0.75, "Minimum share of a segment inside another that makes it a piece.", shows_default=True)
+    words: float = option(0.2, "Minimum caption score of a right caption.", shows_default=True)
+    matching: Literal["greedy", "ordered"] = option(
+        "greedy", "Matching of predictions with references.", shows_default=True
+    )
 
     def __post_init__(self) -> None:
         for name in ("near", "right", "inside"):

@@ -63,14 +63,14 @@ class CheckOptions(Options):
 
     judge: str = option("fabula", "The judge: NAME, or NAME@MODEL (fabula list judges).", "-j", shows_default=True)
     against: tuple[str, ...] = option(
-        (), "Other judges to agree with: NAME, or NAME@MODEL, comma separated.", parts=True
+        (), "Other judges to compare with: NAME, or NAME@MODEL, comma separated.", parts=True
     )
-    records: tuple[Path, ...] = option((), "Further records of the same questions.", several=True)
+    records: tuple[Path, ...] = option((), "More records of the same questions.", several=True)
     ways: tuple[str, ...] = option(
-        (), f"What is varied, comma separated: {', '.join(WAYS)}, none. Default: all.", "-w", parts=True
+        (), f"Variations, comma separated: {', '.join(WAYS)}, none. Default: all.", "-w", parts=True
     )
-    again: int = option(1, "How often each pair is judged again.", at_least=0, at_most=100, shows_default=True)
-    most: int = option(MOST, "Pairs that are drawn, where there are more.", at_least=1, shows_default=True)
+    again: int = option(1, "Number of repeated judgements of each pair.", at_least=0, at_most=100, shows_default=True)
+    most: int = option(MOST, "Maximum number of pairs; more are sampled.", at_least=1, shows_default=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", tuple(Path(r) for r in self.records))

@@ -32,11 +32,11 @@ class Compared(Options):
     """Which protocols stand beside the default."""
 
     explain: tuple[str, str] | None = option(
-        None, "List what parts protocol A from protocol B, unit by unit.", metavar="A B"
+        None, "List the differences between protocol A and protocol B, video by video.", metavar="A B"
     )
     only: tuple[str, ...] = option((), "Protocols to compare, comma separated. Default: all that apply.", parts=True)
     judges: tuple[Path, ...] = option(
-        (), "Records of judgements: compare every judge and model on them, in place of protocols.", several=True
+        (), "Records of judgements: compare every judge and model in them, instead of protocols.", several=True
     )
 
     def __post_init__(self) -> None:

@@ -108,7 +108,7 @@ def stress_answers(
     """Every way of spoiling, under every metric."""
     for way in changes or ():
         if way not in WAYS:
-            raise SpecError(f"no way to spoil an answer is called {way!r}; {close_to(way, list(WAYS))}")
+            raise SpecError(f"no perturbation of answers is called {way!r}; {close_to(way, list(WAYS))}")
     names = list(changes or WAYS)
     cells: dict[str, dict[str, Cell | None]] = {}
     for k, metric in enumerate(wanted):

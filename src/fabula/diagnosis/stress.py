@@ -43,14 +43,14 @@ class StressOptions(Options):
 
     ways: tuple[str, ...] = option(
         (),
-        f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: the first ten. Besides: refuse, does it "
-        "pay to say nothing of the hard half?",
+        f"Perturbations, comma separated: {', '.join(CHANGES)}. Default: the first ten. Also: refuse, does it "
+        "pay to leave out the hard half?",
         "-w",
         parts=True,
     )
-    copies: int = option(COPIES, "Spoiled copies of a story.", shows_default=True, at_least=1, at_most=1000)
-    seed: int = option(0, "Of the copies and of the intervals.", shows_default=True)
-    resamples: int = option(2000, "Draws of the intervals.", shows_default=True, at_least=1)
+    copies: int = option(COPIES, "Perturbed copies of a story.", shows_default=True, at_least=1, at_most=1000)
+    seed: int = option(0, "Random seed.", shows_default=True)
+    resamples: int = option(2000, "Number of resamples of the intervals.", shows_default=True, at_least=1)
     spice: str | None = same_as(ScoreOptions, "spice")
 
 
@@ -102,7 +102,7 @@ def stress(
     ci: Resampling | None = None,
     progress: Progress = silent,
 ) -> Stress:
-    """Spoil every story of the corpus in every way, `copies` times, and score it with every metric."""
+    """Perturb every story of the corpus in every way, `copies` times, and score it with every metric."""
     chosen = [metrics.metric(m) if isinstance(m, str) else m for m in wanted]
     for m in chosen:
         if m.reads not in ("stories", "captions"):
@@ -110,7 +110,7 @@ def stress(
     ways = list(USUAL) if changes is None else list(changes)
     for way in ways:
         if way not in (*CHANGES, REFUSE):
-            raise SpecError(f"no way to spoil a reference is called {way!r}; {close_to(way, [*CHANGES, REFUSE])}")
+            raise SpecError(f"no perturbation is called {way!r}; {close_to(way, [*CHANGES, REFUSE])}")
     if copies < 1:
         raise SpecError(f"{copies} copies; there must be at least 1")
     check_seed(seed)

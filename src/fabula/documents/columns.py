@@ -1,12 +1,12 @@
 """Stories of a JSON text as columns, by the kernel; its specification is documents/columns_twin.py.
 
 The whole text is plain or none of it. Plain is what every reader of stories takes without a word: times that are finite
-numbers, captions that are text of bearable length, nothing missing, no key twice, no half characters. Whatever is not
+numbers, captions of reasonable length, nothing missing, no key twice, no half characters. Whatever is not
 goes the way of the standard library, which takes it or says what is wrong with it.
 
-kinds   truth    {video: {timestamps, sentences?, duration?}}                       io/stories/activitynet.py
-        results  {"results": {video: [{timestamp, sentence?}]}, …}                   io/stories/submission.py
-        pdvc     the same, with proposal_score? and vid_duration?                    io/stories/pdvc.py
+kinds   truth    {video: {timestamps, sentences?, duration?}}                       benchmarks/activitynet
+        results  {"results": {video: [{timestamp, sentence?}]}, …}                   benchmarks/activitynet
+        pdvc     the same, with proposal_score? and vid_duration?                    benchmarks/pdvc
         lines    {id, events: [{start, end, caption?, score?}], duration?}, each     io/stories/fabula_jsonl.py
 
 Fields beside these are counted by name.

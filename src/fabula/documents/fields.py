@@ -1,4 +1,4 @@
-"""Checks of single fields: a number is a number, a segment two finite ones, a caption text of bearable length.
+"""Checks of single fields: a number is a number, a segment two finite ones, a caption text of reasonable length.
 
 Each check has two gears. The `plain_…` functions pass what is beyond doubt and cost next to nothing; whatever they do
 not pass goes to `Source`, which accepts it or says what is wrong with it, where, and what to do.
@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Set
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.data.stories import Segment
+from fabula.documents.document import Document, open_document
 
 LONGEST_CAPTION = 100_000  # characters; the longest paragraph of any data set known to us has under 10,000
 VAST = 1e300  # between -VAST and VAST a number needs no closer look; NaN is not
@@ -64,9 +64,9 @@ def plain_captions(values: list[Any]) -> list[str | None] | None:
 
 @dataclass(slots=True)
 class Source:
-    """Where a reader (or a writer) is: every complaint names the file, every remark lands in the notes."""
+    """What a reader reads (or a writer writes): every complaint names it, every remark lands in the notes."""
 
-    path: Path
+    document: Document
     notes: Notes = field(default_factory=Notes)
     argument: str | None = None  # what follows the colon of `youcook2:validation`
     noun: str = "video"  # what an id names: a video, or an item of captions
@@ -75,10 +75,17 @@ class Source:
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what else predictions may call a video
     categories: dict[str, str] = field(default_factory=dict)  # of videos
 
+    def __post_init__(self) -> None:
+        self.document = open_document(self.document)
+
+    @property
+    def path(self) -> Document:
+        return self.document
+
     def wrong(
         self, problem: str, video: object = None, field: str | None = None, hint: str | None = None
     ) -> InputError:
-        return InputError(problem, file=self.path, video=video, field=field, hint=hint, noun=self.noun)
+        return InputError(problem, file=self.document, video=video, field=field, hint=hint, noun=self.noun)
 
     def mapping(self, value: Any, what: str, video: object = None, hint: str | None = None) -> dict[str, Any]:
         if not isinstance(value, dict):

@@ -17,7 +17,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast, overload
 
 from fabula.core.errors import FabulaError, InputError, shown
 from fabula.documents.safe_open import (
@@ -29,6 +29,9 @@ from fabula.documents.safe_open import (
     open_bytes,
     read_bytes,
 )
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -45,8 +48,18 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # UTF-32
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # an archive; an empty one
 
 
-def check_path(path: str | Path) -> Path:
-    """The path, unless no file can have it."""
+@overload
+def check_path(path: str | Path) -> Path: ...
+
+
+@overload
+def check_path(path: str | File) -> File: ...
+
+
+def check_path(path: str | File) -> File:
+    """The path, unless no file can have it; a document is no path and stays what it is."""
+    if not isinstance(path, str | Path):
+        return path
     if "\0" in str(path):
         raise InputError("a path cannot hold a NUL character", file=shown(str(path)), hint="check the path")
     try:
@@ -56,9 +69,14 @@ def check_path(path: str | Path) -> Path:
     return path if isinstance(path, Path) else Path(path)
 
 
-def has_lines(path: Path) -> bool:
+def name_file(file: File) -> str:
+    """What a file is called; of a document that is none, what it would be."""
+    return file.name if isinstance(file, Path) else file.filename
+
+
+def has_lines(file: File) -> bool:
     """A file is lines or one document by its ending."""
-    return path.name.endswith(LINES)
+    return name_file(file).endswith(LINES)
 
 
 @contextlib.contextmanager
@@ -73,7 +91,7 @@ def pause_collector() -> Iterator[None]:
             gc.enable()
 
 
-def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
+def decode_text(data: bytes, path: object, line: int | None = None) -> str:
     """UTF-8 as text; a byte order mark at the head of the file is passed over."""
     where = f"line {line}" if line else None
     check_decoded(path, data)
@@ -83,7 +101,7 @@ def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
         raise name_bytes(path, data, error.start, data[error.start], where) from None
 
 
-def name_bytes(path: Path, data: bytes, at: int, byte: int, where: str | None = None) -> InputError:
+def name_bytes(path: object, data: bytes, at: int, byte: int, where: str | None = None) -> InputError:
     """What is wrong with a file that is no UTF-8, by how it begins."""
     if data.startswith(ZIP):
         return InputError("this is a .zip archive", file=path, hint="unpack it, and name the file that is in it")
@@ -92,12 +110,12 @@ def name_bytes(path: Path, data: bytes, at: int, byte: int, where: str | None = 
     return InputError(problem, file=path, field=where, hint="save the file as UTF-8")
 
 
-def load_json(path: Path) -> Any:
+def load_json(path: File) -> Any:
     """The document, with the place of the fault where it is not JSON."""
     return parse_document([read_bytes(path)], path)
 
 
-def parse_document(held: list[bytes], path: Path) -> Any:
+def parse_document(held: list[bytes], path: object) -> Any:
     """The document of these bytes, which are taken out of the list: they need not stay while it is parsed."""
     text = decode_text(held.pop(), path)
     if not text or text.isspace():
@@ -123,7 +141,7 @@ class TwiceError(Exception):
 DECODER = json.JSONDecoder(object_pairs_hook=build_object)
 
 
-def parse_json(text: str, path: Path, line: int | None = None) -> Any:
+def parse_json(text: str, path: object, line: int | None = None) -> Any:
     """JSON that refuses an object with one key twice. NaN and Infinity pass: the field check names them."""
     where = f"line {line}" if line else None
     check_parsed(path, text)
@@ -154,7 +172,7 @@ def parse_json(text: str, path: Path, line: int | None = None) -> Any:
         raise InputError("does not fit into memory", file=path, field=where, hint=STREAM) from None
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: File) -> Iterator[tuple[int, str]]:
     """Numbered lines of a text file, streamed; blank lines are passed over."""
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
@@ -163,7 +181,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
+def read_objects(path: File) -> Iterator[tuple[int, Any]]:
     """The JSON objects of a .jsonl(.gz) file with their line numbers, streamed."""
     return ((number, parse_json(text, path, number)) for number, text in read_lines(path))
 
@@ -171,11 +189,13 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
 class LineBytes:
     """The bytes of a file of lines, some whole lines at a time, each time with the number of lines before them."""
 
-    def __init__(self, path: Path, named: Path, first: int = 0, last: int | None = None, before: int = 0) -> None:
-        self.path, self.named, self.first, self.last, self.before = path, named, first, last, before
+    def __init__(
+        self, path: File, named: Path | None = None, first: int = 0, last: int | None = None, before: int = 0
+    ) -> None:
+        self.path, self.named, self.first, self.last, self.before = path, named or path, first, last, before
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        with open_bytes(self.path, self.named) as stream:
+        with open_bytes(self.path, self.named if isinstance(self.named, Path) else None) as stream:
             if self.first:
                 stream.seek(self.first)
             left = None if self.last is None else self.last - self.first
@@ -188,7 +208,7 @@ class LineBytes:
                 left = None if left is None else left - min(left, len(some))
 
 
-def cut_lines(data: bytes, before: int, path: Path) -> Iterator[tuple[int, str]]:
+def cut_lines(data: bytes, before: int, path: object) -> Iterator[tuple[int, str]]:
     """The lines of these bytes as `read_lines` gives them."""
     for number, raw in enumerate(io.BytesIO(data), before + 1):
         text = decode_text(raw, path, number).strip()
@@ -199,7 +219,7 @@ def cut_lines(data: bytes, before: int, path: Path) -> Iterator[tuple[int, str]]
 class Cursor:
     """A cursor in the text of a long JSON file: it is read in pieces, and only the value at hand is kept."""
 
-    def __init__(self, path: Path, raw: Any, piece: int = PIECE) -> None:
+    def __init__(self, path: object, raw: Any, piece: int = PIECE) -> None:
         self.path, self.raw, self.piece = path, raw, piece
         self.decode = codecs.getincrementaldecoder("utf-8-sig")()
         self.text, self.at = "", 0
@@ -317,13 +337,13 @@ class Cursor:
 
 
 @contextlib.contextmanager
-def open_cursor(path: Path, piece: int = PIECE) -> Iterator[Cursor]:
+def open_cursor(path: File, piece: int = PIECE) -> Iterator[Cursor]:
     """A cursor at the beginning of a JSON file."""
     with open_bytes(path) as raw:
         yield Cursor(path, raw, piece)
 
 
-def read_elements(path: Path, key: str | None = None, piece: int = PIECE) -> Iterator[Any]:
+def read_elements(path: File, key: str | None = None, piece: int = PIECE) -> Iterator[Any]:
     """The elements of the root list, or of the list under this key of the root object, streamed."""
     with open_cursor(path, piece) as cursor:
         if key is None:
@@ -337,7 +357,7 @@ def read_elements(path: Path, key: str | None = None, piece: int = PIECE) -> Ite
         cursor.end()
 
 
-def read_root(path: Path) -> tuple[str, list[str]]:
+def read_root(path: File) -> tuple[str, list[str]]:
     """How a file begins: `[` and the keys of its first element, or `{` and the root's own keys."""
     with open_cursor(path) as cursor:
         first = cursor.peek()
@@ -357,7 +377,7 @@ def read_root(path: Path) -> tuple[str, list[str]]:
         raise cursor.explain_fault()
 
 
-def encode_json(document: Any, path: Path, indent: int | None = None) -> str:
+def encode_json(document: Any, path: object, indent: int | None = None) -> str:
     """The document as JSON and a newline; what JSON cannot hold is an error that names the file to be written."""
     try:
         return json.dumps(document, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
@@ -438,14 +458,14 @@ def name_unit(path: Path) -> str:
     return "row" if path.suffix == PARQUET else "line"
 
 
-def is_table(path: Path) -> bool:
+def is_table(file: File) -> bool:
     """A table with a head (documents/sheets.py)."""
-    return path.suffix.lower() in TABLES
+    return name_file(file).lower().endswith(TABLES)
 
 
-def holds_only_stories(path: Path) -> bool:
+def holds_only_stories(file: File) -> bool:
     """Parquet and folders hold Fabula's own stories, and nothing else."""
-    return path.suffix == PARQUET or path.is_dir()
+    return name_file(file).endswith(PARQUET) or (isinstance(file, Path) and file.is_dir())
 
 
 def find_parts(path: Path) -> tuple[list[Path], list[str]]:

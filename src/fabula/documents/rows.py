@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.rows import Rows, wide
-from fabula.documents.files import read_lines, read_objects, write_bytes, write_text
+from fabula.documents.document import open_document
+from fabula.documents.files import write_bytes, write_text
 from fabula.documents.parquet import import_arrow
-from fabula.documents.parquet import read_rows as parquet_rows
-from fabula.documents.tables import escape_formula, unescape_formula
+from fabula.documents.tables import escape_formula, read_rows
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 
@@ -30,31 +31,35 @@ def check_suffix(path: Path) -> None:
 def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
     check_suffix(path)
     table = wide(rows)
+    write_table(table, path, list(dict.fromkeys(name for row in table for name in row)))
+
+
+def write_table(table: Sequence[Mapping[str, object]], path: Path, names: Sequence[str]) -> None:
+    """Rows with these columns, as the file's ending says."""
     if path.suffix != ".parquet":
-        write_text(path, csv_lines(table) if path.suffix == ".csv" else lines(table))
+        write_text(path, csv_lines(table, names) if path.suffix == ".csv" else lines(table))
         return
     pa, parquet = import_arrow("writing")
-    names = list(dict.fromkeys(name for row in table for name in row))
     buffer = io.BytesIO()
     parquet.write_table(pa.table({n: [row.get(n) for row in table] for n in names}), buffer)
     write_bytes(path, [buffer.getvalue()])
 
 
-def lines(table: list[dict[str, Any]]) -> Iterator[str]:
+def lines(table: Iterable[Mapping[str, object]]) -> Iterator[str]:
     for row in table:
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def csv_lines(table: list[dict[str, Any]]) -> Iterator[str]:
+def csv_lines(table: Iterable[Mapping[str, object]], names: Sequence[str]) -> Iterator[str]:
     """A cell is empty where a row has no such number; a list of statistics is JSON."""
-    names = list(dict.fromkeys(name for row in table for name in row))
-    held = io.StringIO()
-    written = csv.writer(held, lineterminator="\n")
-    for cells in ([*names], *([row.get(name, "") for name in names] for row in table)):
-        written.writerow([json.dumps(cell) if isinstance(cell, list) else escape_formula(cell) for cell in cells])
-        yield held.getvalue()
-        held.seek(0)
-        held.truncate()
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    head: list[list[object]] = [[*names]]
+    for cells in chain(head, ([row.get(name, "") for name in names] for row in table)):
+        writer.writerow([json.dumps(cell) if isinstance(cell, list) else escape_formula(cell) for cell in cells])
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
 
 
 # --- read again ------------------------------------------------------------------------------------------------------
@@ -63,30 +68,13 @@ KEYS = ("video", "query", "id", "image", "set")  # what a row is, by the column 
 Table = dict[str, dict[str, float]]  # column → key → number
 
 
-def read_table(path: Path) -> tuple[Table, str]:
-    """Every column of numbers by video, the mean over reference sets; and what a row is. Also from .csv."""
-    name = path.name.lower()
-    if name.endswith(".parquet"):
-        return gather((row for _, row in parquet_rows(path, path)), path)
-    if name.endswith((".csv", ".csv.gz")):
-        return gather(csv_rows(path), path)
-    if not name.endswith(SUFFIXES):
+def read_columns(file: str | Path) -> tuple[Table, str]:
+    """Every column of numbers by video, the mean over reference sets; and what a row is."""
+    document = open_document(file)
+    if not document.filename.lower().endswith((*SUFFIXES, ".csv.gz")):
         hint = "write a row per video with fabula score --rows rows.jsonl"
-        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv.gz", file=path, hint=hint)
-    return gather(check_rows(read_objects(path), path), path)
-
-
-def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows that `csv_lines` wrote."""
-    for row in csv.DictReader(text for _, text in read_lines(path)):
-        yield {unescape_formula(name): unescape_formula(cell) for name, cell in row.items()}
-
-
-def check_rows(objects: Iterable[tuple[int, Any]], path: Path) -> Iterator[Mapping[str, Any]]:
-    for line, row in objects:
-        if not isinstance(row, dict):
-            raise InputError("is no row", file=path, field=f"line {line}", hint="write rows with fabula score --rows")
-        yield row
+        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv.gz", file=document, hint=hint)
+    return gather(read_rows(document), document)
 
 
 def gather(rows: Iterable[Mapping[str, Any]], source: object) -> tuple[Table, str]:

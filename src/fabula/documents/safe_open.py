@@ -13,10 +13,15 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from fabula.core.errors import InputError
 from fabula.core.memory import available
+
+if TYPE_CHECKING:
+    from fabula.documents.document import Document
+
+    File = Path | Document
 
 STEP = 4 << 20  # bytes between two looks at the memory
 SPARE = 128 << 20  # bytes of memory that stay free while a file is read
@@ -29,7 +34,7 @@ STREAM = "write it as .jsonl and score it with --work, or cut it into several fi
 
 
 @contextlib.contextmanager
-def name_failures(path: Path) -> Iterator[None]:
+def name_failures(path: object) -> Iterator[None]:
     """What can go wrong between a path and its bytes, as an InputError that names the file."""
     try:
         yield
@@ -42,7 +47,7 @@ def name_failures(path: Path) -> Iterator[None]:
         raise InputError("does not fit into memory", file=path, hint=STREAM) from None
 
 
-def explain_failure(path: Path, error: OSError) -> InputError:
+def explain_failure(path: object, error: OSError) -> InputError:
     if isinstance(error, gzip.BadGzipFile):
         if "CRC" in str(error) or "length" in str(error):
             return InputError(f"broken gzip ({error})", file=path, hint="pack it again")
@@ -142,13 +147,15 @@ class Stream(io.BufferedReader):
             line = super().readline(STEP)
 
 
-def open_bytes(path: Path, named: Path | None = None) -> Stream:
+def open_bytes(path: File, named: Path | None = None) -> io.BufferedReader:
     """The bytes as a stream, unpacked when the name ends in .gz; an error calls the file `named`."""
-    return Stream(path, named or path)
+    return Stream(path, named or path) if isinstance(path, Path) else path.stream()
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: File) -> bytes:
     """The whole file, unpacked when it ends in .gz; refused where it would not fit."""
+    if not isinstance(path, Path):
+        return path.raw()
     with open_bytes(path) as stream, name_failures(path):
         known = path.stat()
         if stat.S_ISREG(known.st_mode):
@@ -172,20 +179,20 @@ def check_whole(path: Path, size: int, held: int) -> None:
         raise InputError(problem, file=path, hint=STREAM)
 
 
-def check_text(path: Path, piece: bytes) -> None:
+def check_text(path: object, piece: bytes) -> None:
     """Refuse at its beginning what is long and no text: a device of zeros, a film."""
     if (at := piece.find(0)) >= 0 and not piece.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
         raise InputError(f"byte {at} is 0: this is no text", file=path, hint="name a file of text")
 
 
-def check_held(path: Path, size: int, what: str) -> None:
+def check_held(path: object, size: int, what: str) -> None:
     """Refuse a line, or a value, that is longer than fits beside the others. Cheap while it is short."""
     if size > STEP and size > (most := min(LONGEST[what], available() // PART)):
         hint = "a line holds one object: is this a file of lines?" if what == "line" else STREAM
         raise InputError(f"a {what} of more than {in_bytes(most)}", file=path, hint=hint)
 
 
-def check_decoded(path: Path, data: bytes) -> None:
+def check_decoded(path: object, data: bytes) -> None:
     """Refuse bytes whose text would not fit: one emoji, and every character of it takes four bytes."""
     if len(data) <= 4 * STEP:
         return
@@ -196,7 +203,7 @@ def check_decoded(path: Path, data: bytes) -> None:
         raise InputError(problem, file=path, hint=STREAM)
 
 
-def check_parsed(path: Path, text: str) -> None:
+def check_parsed(path: object, text: str) -> None:
     """Refuse JSON whose objects would not fit, by counting its signs: `{}` takes twenty times what it is written in."""
     if len(text) <= 4 * STEP:
         return

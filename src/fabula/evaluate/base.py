@@ -15,6 +15,7 @@ from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.rows import Rows
 from fabula.data.result import Result, Score
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document
 from fabula.evaluate.options import ScoreOptions
 from fabula.metrics import Metric
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fabula.jobs.runner import Runner
     from fabula.llm.session import Usage
 
-Readable = str | Path | Corpus
+Readable = str | Path | Document | Corpus
 Shelf = dict[tuple[str, str | None], tuple[Corpus, Notes]]  # by path and format
 T = TypeVar("T")
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
@@ -87,12 +88,12 @@ class Request:
         """True where nobody chose metrics: those that the files do not allow are then left out, and named."""
         return self.metrics is None or (self.protocol is not None and list(self.metrics) == list(self.protocol.metrics))
 
-    def paths(self, task: str) -> tuple[Path, list[Path]]:
+    def paths(self, task: str) -> tuple[Path | Document, list[Path | Document]]:
         """The files of a task that reads files only."""
         everything = [self.predictions, *self.refs]
         if any(isinstance(r, Corpus) for r in everything):
             raise SpecError(f"the task {task} reads files, not story corpora")
-        first, *rest = (r if isinstance(r, Path) else Path(str(r)) for r in everything)
+        first, *rest = (r if isinstance(r, Path | Document) else Path(str(r)) for r in everything)
         return first, rest
 
     def need_refs(self) -> None:

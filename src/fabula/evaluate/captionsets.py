@@ -34,7 +34,7 @@ def gather(request: Request, notes: Notes) -> Gathered:
     grouping = request.options.sets
     if not inline and all(identity.is_table(f) and identity.holds_ids(f) for f in (predictions, refs[0])):
         if grouping is None:
-            raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
+            raise SpecError("the sets of clips are missing; name their file with --sets (valSets.csv)")
         return clip_by_clip((predictions, refs[0], grouping), notes)
     if grouping is not None and (inline or not any(map(identity.is_table, (predictions, refs[0])))):
         notes.add("--sets is not read: the files say themselves which clips belong together", name_id(grouping.name))

@@ -26,7 +26,7 @@ def cluster_results(
     groups = find_groups(by, files, ids)
     n = len(set(groups.values()))
     if n < 2:
-        raise SpecError(f"--cluster {name(by)}: all are of one group, and there is nothing to draw")
+        raise SpecError(f"--cluster {name(by)}: all videos are in one group; nothing can be resampled")
 
     def regroup(rows: Rows) -> Rows:
         return replace(rows, clusters=tuple(groups[key] for key in rows.keys))

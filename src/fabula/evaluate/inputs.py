@@ -1,4 +1,4 @@
-"""What a verb was given, as what it reads: paths and corpora as they are, anything else through io/given."""
+"""What a verb was given, as what it reads: paths and corpora as they are, anything else as a document."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document
 from fabula.evaluate.base import Readable
 from fabula.evaluate.options import ScoreOptions
 
 
 def take(value: Any, name: str, options: ScoreOptions, role: str = "predictions") -> Readable:
-    """One input: a path, a corpus, or the copy of what was given."""
-    if isinstance(value, str | Path | Corpus):
+    """One input: a path, a corpus, or a document."""
+    if isinstance(value, str | Path | Corpus | Document):
         return value
-    from fabula.io.given import Hint, hold, read_stories, unpack
+    from fabula import io
+    from fabula.documents.objects import unpack
 
     value = unpack(value)
     if isinstance(value, Corpus):
         return value
     format = options.format if role == "predictions" else options.refs_format
-    hint = Hint(name, role, find_task(options), format)
-    stories = None if options.sharded else read_stories(value, hint)
-    return hold(value, hint) if stories is None else stories
+    read = io.wrap if options.sharded else io.take
+    return read(value, name, role, find_task(options), format)
 
 
 def find_task(options: ScoreOptions) -> str | None:
@@ -38,9 +39,9 @@ def find_task(options: ScoreOptions) -> str | None:
 
 def take_refs(refs: Any, options: ScoreOptions) -> list[Readable]:
     """One reference set, or several."""
-    if isinstance(refs, str | Path | Corpus):
+    if isinstance(refs, str | Path | Corpus | Document):
         return [refs]
-    from fabula.io.given import is_one
+    from fabula.documents.objects import is_one
 
     one = is_one(refs) or (find_task(options) == "questions" and is_lines(refs))
     several = [refs] if one else list(refs)
@@ -57,13 +58,13 @@ def take_both(
     predictions: Any, refs: Any, options: ScoreOptions, name: str = "predictions"
 ) -> tuple[Readable, list[Readable]]:
     """Predictions and references; captions in plain lists, or by id, are met here."""
-    if not isinstance(predictions, str | Path | Corpus):
-        from fabula.io.given import hold_pairs, is_texts, name_faults
+    if not isinstance(predictions, str | Path | Corpus | Document):
+        from fabula.documents.objects import is_texts, name_faults, wrap_pairs
 
         with name_faults(name):
             texts = is_texts(predictions)
-        if texts and not isinstance(refs, str | Path | Corpus | Mapping):
-            return hold_pairs(predictions, refs, "captions" if name == "predictions" else name), []
+        if texts and not isinstance(refs, str | Path | Corpus | Document | Mapping):
+            return wrap_pairs(predictions, refs, "captions" if name == "predictions" else name), []
         if is_captions(predictions, refs) and find_task(options) in (None, "captions"):
             listed = [{"image_id": id, "caption": text} for id, text in predictions.items()]
             return take(listed, name, options), [take(list_captions(refs), "references", options, "references")]
@@ -117,8 +118,8 @@ def name_system(system: Any, i: int) -> str:
 def take_sets(options: ScoreOptions) -> ScoreOptions:
     """The file of sets that identity wants may be given as lists, too."""
     sets: Any = options.sets
-    if sets is None or isinstance(sets, str | Path):
+    if sets is None or isinstance(sets, str | Path | Document):
         return options
-    from fabula.io.given import hold_sets
+    from fabula.documents.objects import wrap_sets
 
-    return replace(options, sets=hold_sets(sets))
+    return replace(options, sets=wrap_sets(sets))

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from fabula.evaluate.base import Tally
 
 
-def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
+def check_judge_used(some: Iterable[Metric], options: ScoreOptions) -> None:
     """Refuse flags of a judge that nobody asks."""
     if options.judge_flags and not any(metric.uses_llm for metric in some):
         told = ", ".join(options.judge_flags)
-        raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
+        raise SpecError(
+            f'{told} has no effect: no metric here asks a judge; choose one: -m "SODA_c(text=judge:fabula)"'
+        )
 
 
 @contextmanager
@@ -90,7 +92,7 @@ def sign_judge(
 
 
 def without_crowded(table: Rows) -> Rows:
-    """A table without the column, which speaks of captions beyond METEOR."""
+    """A table without the column, which speaks of captions too long for METEOR."""
     return replace(table, columns={n: c for n, c in table.columns.items() if n != CROWDED})
 
 

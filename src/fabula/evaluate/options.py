@@ -20,7 +20,7 @@ class Scoring(Options):
     """What is scored, how, and where."""
 
     task: str | None = option(
-        None, "fabula list tasks. Default: dense when the predictions have captions, else procedure."
+        None, "The task (fabula list tasks). Default: dense when the predictions have captions, else procedure."
     )
     protocol: str | None = option(None, "A published evaluator to reproduce (fabula list protocols).", "-p")
     metrics: Any = option(None, 'Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".', "-m", joined=True)
@@ -32,44 +32,47 @@ class Scoring(Options):
     )
     strict: bool = option(
         False,
-        "Refuse malformed predicted segments (else they match nothing) and captions beyond METEOR (else they score 0).",
+        "Refuse malformed predicted segments (else they match nothing) and captions too long for METEOR (else they "
+        "score 0).",
         tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
-    tok: str | None = option(None, "How captions are tokenised. Default: ptb.", choices=("ptb", "none"))
-    sets: Path | None = option(None, "Which clips belong together (task identity).", tasks=("identity",))
+    tok: str | None = option(None, "Tokeniser of captions. Default: ptb.", choices=("ptb", "none"))
+    sets: Path | None = option(None, "File that groups clips into sets (task identity).", tasks=("identity",))
     people: str | None = option(
-        None, "Pattern of people in captions, where they are not P1 or [PERSON1] (task identity).", tasks=("identity",)
+        None, "Pattern of people in captions, if they are not P1 or [PERSON1] (task identity).", tasks=("identity",)
     )
-    spice: str | None = option(None, "Who parses for SPICE and iSPICE. Default: native.", choices=("native", "java"))
+    spice: str | None = option(None, "Parser of SPICE and iSPICE. Default: native.", choices=("native", "java"))
     format: str | None = option(
         None,
-        "Format of the predictions (fabula list formats). Default: known by its shape.",
+        "Format of the predictions (fabula list formats). Default: detected from the content.",
         tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
     refs_format: str | None = option(
         None,
-        "Format of the references. Default: known by its shape.",
+        "Format of the references. Default: detected from the content.",
         tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
     fps: float | None = option(
-        None, "Answers count frames, so many a second: frame n is at n / fps.", tasks=("grounding",)
+        None, "Answers count frames, this many per second: frame n is at n / fps.", tasks=("grounding",)
     )
     frames: int | None = option(
         None,
-        "Answers count frames, so many sampled evenly over the video: frame n is at n × duration / frames.",
+        "Answers count frames, this many sampled evenly over the video: frame n is at n × duration / frames.",
         tasks=("grounding",),
         at_least=1,
     )
-    engine: Any = option("local", "Where it runs. Default: local.", choices=("local", "ray"))
-    address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
-    work: Path | None = option(None, "Score shard by shard in this folder: can be resumed.")
-    resume: bool = option(False, "Go on with the run of --work where it broke off.")
+    engine: Any = option("local", "Engine that runs the scoring. Default: local.", choices=("local", "ray"))
+    address: str | None = option(
+        None, "Address of a running Ray cluster, for --engine ray. Default: start one on this machine."
+    )
+    work: Path | None = option(None, "Score in shards in this folder; a stopped run can be resumed.")
+    resume: bool = option(False, "Resume the run of --work.")
 
     def __post_init__(self) -> None:
         """Text where paths and lists are meant."""
         ways = self.repair.split(",") if isinstance(self.repair, str) else self.repair
         object.__setattr__(self, "repair", tuple(way.strip() for way in ways))
-        self.set_paths("sets", "work")
+        super().__post_init__()
 
     @property
     def sharded(self) -> bool:
@@ -80,7 +83,3 @@ class Scoring(Options):
 @dataclass(frozen=True, kw_only=True)
 class ScoreOptions(JudgeOptions, Scoring):
     """Keywords of `fabula.score` and flags of `fabula score`; those of a judge come last."""
-
-    def __post_init__(self) -> None:
-        Scoring.__post_init__(self)
-        JudgeOptions.__post_init__(self)

@@ -36,7 +36,7 @@ def score(
 ) -> Result:
     """Predictions against references, both files or objects; `ci` adds intervals, over groups with `cluster`."""
     if cluster is not None and not ci:
-        raise SpecError("without --ci nothing is drawn, and --cluster would not be heeded; add --ci")
+        raise SpecError("--cluster only applies with --ci")
     options = take_sets(options)
     taken, several = take_both(predictions, refs, options)
     result = run_request(make_request(taken, several, options, progress))
@@ -70,9 +70,9 @@ def run_request(request: Request) -> Result:
 def check_judged(some: Iterable[Metric], options: ScoreOptions) -> None:
     """Refuse flags of a judge that nobody asks."""
     if options.judge_flags:
-        from fabula.evaluate.judged import check_heeded
+        from fabula.evaluate.judged import check_judge_used
 
-        check_heeded(some, options)
+        check_judge_used(some, options)
 
 
 def infer_task(predictions: Readable, refs: Sequence[Readable], format: str | None) -> str | None:
@@ -172,6 +172,6 @@ def check_request(request: Request, agreed: str | None) -> None:
     options, protocol = request.options, request.protocol
     options.check_task(agreed or "dense", task_names)
     if options.repair and protocol and agreed in STORIES and not protocol.judges_segments:
-        raise SpecError(f"--repair is not heeded by {protocol.name}, which takes segments as they are; mend the file")
+        raise SpecError(f"--repair has no effect with {protocol.name}, which repairs nothing; correct the file")
     if options.sharded and agreed not in (None, *STORIES):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,11 @@ from fabula.data.stories import Corpus, Event, Item, Segment, Story
 from fabula.metrics import Metric
 from fabula.metrics import metric as make_metric
 from fabula.metrics.captions import Items
+from fabula.metrics.captions.base import place_items
 from fabula.metrics.stories import Stories
+
+if TYPE_CHECKING:
+    from fabula.text.cider import Idf
 
 Told = Sequence[tuple[float, float, str]]  # a story as training code has it: (start, end, caption)
 Reward = Callable[[Sequence[Any], Sequence[Any]], NDArray[np.float64]]
@@ -42,8 +45,7 @@ def reward(metric: str | Metric, *, corpus: Sequence[Any] | None = None) -> Rewa
     if corpus is not None and not counts:
         raise SpecError(f"{made.name} counts no document frequencies; leave corpus out")
     if counts:
-        held = None if corpus is None else count_corpus(made, corpus)
-        return Counting(made if held is None else made.with_params({"idf": f"file:{held.__fspath__()}"}), held)
+        return Counting(made, None if corpus is None else count_corpus(made, corpus))
     if made.reads == "captions":
         return lambda candidates, references: reward_captions(made, candidates, references)
     if made.reads == "stories" and "refs" in made.defaults():  # not of paragraphs, which are folded over the corpus
@@ -54,10 +56,15 @@ def reward(metric: str | Metric, *, corpus: Sequence[Any] | None = None) -> Rewa
 class Counting:
     """The reward of a metric that counts in how many items a word occurs; it says once where they are too few."""
 
-    def __init__(self, metric: Metric, held: Path | None) -> None:
-        self.metric, self.held, self.warned = metric, held, False  # `held` keeps the file of the counts
+    def __init__(self, metric: Metric, counts: Idf | None) -> None:
+        self.metric, self.counts, self.warned = metric, counts, False
 
     def __call__(self, candidates: Sequence[str], references: Sequence[Any]) -> NDArray[np.float64]:
+        if self.counts is not None:
+            from fabula.text.cider import score_pairs
+
+            items = cut_words(self.metric, make_items(candidates, references))
+            return score_pairs(place_items(items), self.counts) if items else np.zeros(0)
         scope = str(self.metric.param("idf")).partition(":")[0]
         if scope != "file" and len(references) < FEW and not self.warned:
             self.warned = True
@@ -70,17 +77,19 @@ class Counting:
         return reward_captions(self.metric, candidates, references)
 
 
-def count_corpus(metric: Metric, corpus: Sequence[Any]) -> Path:
-    """A file of the document frequencies of these references, cut into words as the metric does it."""
-    from fabula.io.given.path import keep
+def count_corpus(metric: Metric, corpus: Sequence[Any]) -> Idf:
+    """The document frequencies of these references, cut into words as the metric does it."""
     from fabula.text.cider import Idf
 
     items = make_items([""] * len(corpus), corpus)
     if not items:
         raise InputError("the corpus has no references", hint="give those of the training items")
-    told = Items(items).tokenize(str(metric.param("tok")), metric.param("nonascii") == "blank")
-    made = Idf.from_references([item.references for item in told])
-    return keep("document frequencies.json", lambda file: made.save(Path(file.name)))
+    return Idf.from_references([item.references for item in cut_words(metric, items)])
+
+
+def cut_words(metric: Metric, items: Sequence[Item]) -> Sequence[Item]:
+    """The items as the metric cuts them into words."""
+    return Items(items).tokenize(str(metric.param("tok")), metric.param("nonascii") == "blank")
 
 
 def make_items(candidates: Sequence[str], references: Sequence[Any]) -> list[Item]:

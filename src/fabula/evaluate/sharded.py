@@ -20,6 +20,7 @@ from fabula.data.ids import describe_match
 from fabula.data.result import Result
 from fabula.data.segments import check_references
 from fabula.data.stories import Corpus
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, find_parts, name_unit, temporary_folder
 from fabula.evaluate import shards
@@ -28,7 +29,6 @@ from fabula.evaluate.shards import Surveyed
 from fabula.evaluate.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, pack_record
 from fabula.evaluate.spoken import listen
 from fabula.evaluate.stories import EMPTY, MISSING, UNKNOWN, choose, no_events, none_in_common
-from fabula.io.given import Given
 from fabula.io.pieces import Piece
 from fabula.io.stories.fabula_jsonl import refuse_twin
 from fabula.jobs.folder import Folder, begin, taken_away_if_refused
@@ -42,7 +42,7 @@ def run(request: Request, task: str | None) -> Result:
     request.need_refs()
     work, resume = request.options.work, request.options.resume
     if resume and work is None:
-        raise SpecError("--resume goes on with the run of a work folder; name it with --work")
+        raise SpecError("--resume needs the folder of the run; name it with --work")
     folder: AbstractContextManager[Path] = (
         temporary_folder("fabula-work") if work is None else nullcontext(check_path(work).absolute())
     )
@@ -64,10 +64,9 @@ class Run:
 
 def run_in(path: Path, request: Request, task: str | None) -> Result:
     options = request.options
-    far = request.runner is not None  # other machines do not see what lies in a temporary folder of this one
-    inputs = [Input.of(r, k, options.refs_format, far) for k, r in enumerate(request.refs)]
+    inputs = [Input.of(r, k, options.refs_format) for k, r in enumerate(request.refs)]
     predictions, format = listen(request)
-    inputs.append(Input.of(predictions, PREDICTIONS, format, far))
+    inputs.append(Input.of(predictions, PREDICTIONS, format))
     judged = request.protocol is None or request.protocol.judges_segments
     rules = Rules(options.strict, options.repair, judged)
     if judged:
@@ -145,13 +144,13 @@ class Input:
     notes: Notes = field(default_factory=Notes)
 
     @classmethod
-    def of(cls, readable: Readable, set: int, format: str | None, far: bool = False) -> Input:
+    def of(cls, readable: Readable, set: int, format: str | None) -> Input:
         if isinstance(readable, Corpus):
             made = hashlib.blake2b(digest_size=16)
             for story in readable.values():
                 made.update(pack_record(0, 0, story).encode())
             return cls(set, readable.name, [readable], made.hexdigest(), 100 * readable.events)
-        found = None if far and isinstance(readable, Given) else io.cut_pieces(readable, format)
+        found = io.cut_pieces(readable, format)
         if found is not None:
             pieces, notes, digest = found
             return cls(set, str(readable), [*pieces], digest, measure_bytes(readable), notes)
@@ -162,8 +161,10 @@ class Input:
         return all(isinstance(piece, Piece) for piece in self.pieces)
 
 
-def measure_bytes(readable: str | Path) -> int:
+def measure_bytes(readable: str | Path | Document) -> int:
     """Bytes of what is packed, about."""
+    if isinstance(readable, Document):
+        return len(readable.raw())
     found, _ = find_parts(check_path(readable))
     return sum(f.stat().st_size * (5 if f.suffix in (".gz", ".parquet") else 1) for f in found)
 

@@ -29,6 +29,7 @@ from fabula.core.notes import Notes
 from fabula.data.ids import stem
 from fabula.data.segments import check_predictions, check_references
 from fabula.data.stories import Corpus, Event, Segment, Story
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
 from fabula.io.pieces import Piece
 from fabula.jobs.folder import Folder
@@ -60,7 +61,7 @@ class Rules:
 class Whole:
     """A file of another format, or a folder of such: read in one piece, by the process that began the run."""
 
-    path: str | Path
+    path: str | Path | Document
     format: str | None
 
 

@@ -15,7 +15,7 @@ from fabula.data.ids import reconcile, resolve_aliases
 from fabula.data.result import Result
 from fabula.data.segments import check_predictions, check_references
 from fabula.data.stories import Corpus
-from fabula.documents.files import is_table
+from fabula.documents.document import open_document
 from fabula.evaluate.base import Readable, Request, Shelf, Tally, measure, with_parts
 from fabula.evaluate.spoken import listen, reader_of
 from fabula.io.stories import find_record_format, find_sides
@@ -106,7 +106,7 @@ def own_format(request: Request) -> str | None:
     """The format by which the protocol's evaluator reads a table of predictions, where it has one."""
     if request.protocol is None or isinstance(request.predictions, Corpus):
         return None
-    return request.protocol.tables or None if is_table(Path(str(request.predictions))) else None
+    return request.protocol.tables or None if open_document(request.predictions).is_table else None
 
 
 def keep_equipped(request: Request, chosen: list[Metric], notes: Notes) -> list[Metric]:
@@ -134,7 +134,7 @@ def read_side(
             return readable
         return read_side(Path(readable.name), notes, told, role, reader, shelf)
     name, _, argument = (format or "").partition(":")
-    if sides := find_sides(name if format is not None else find_record_format(Path(readable))):
+    if sides := find_sides(name if format is not None else find_record_format(readable)):
         parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
         told = ",".join(filter(None, parts))
         format = sides[role] + (f":{told}" if told else "")

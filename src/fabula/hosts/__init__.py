@@ -18,8 +18,8 @@ PLACES = {"lmms-eval": "lmms_eval", "ms-swift": "swift_plugin.py"}
 
 
 def where(name: str) -> Path:
-    """The folder or file that a program is to be given: lmms-eval, ms-swift."""
+    """The path of Fabula's plug-in files for lmms-eval or ms-swift."""
     found = next((place for host, place in PLACES.items() if key(host) == key(name)), None)
     if found is None:
-        raise SpecError(f"nothing is kept for {name!r}; {close_to(name, list(PLACES))}")
+        raise SpecError(f"there are no plug-in files for {name!r}; {close_to(name, list(PLACES))}")
     return Path(str(files(__name__) / found))

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from fabula import __version__
 from fabula.core.errors import FabulaError, InputError, SpecError, shown
@@ -87,14 +87,34 @@ def evaluate(test_annotation_file, user_submission_file, phase_codename, **kwarg
 class HostOptions(Options):
     """What the challenge is, and how it is scored."""
 
-    title: str = option("A challenge scored by Fabula", "What the challenge is called.")
-    task: str = option("dense", "fabula list tasks. Default: dense.")
+    title: str = option("A challenge scored by Fabula", "Title of the challenge.")
+    task: str = option("dense", "The task (fabula list tasks). Default: dense.")
     protocol: str | None = option(None, "A published evaluator to score with (fabula list protocols).", "-p")
     metrics: str | None = option(None, "Metrics of the leaderboard, comma separated. Default: all of the task.", "-m")
-    start: str | None = option(None, "When it begins, as 2027-01-31. Default: today.")
-    end: str | None = option(None, "When it ends. Default: in ten years.")
-    private: bool = option(False, "No report for participants: it shows them the references. Numbers alone.")
+    start: str | None = option(None, "First day, as 2027-01-31. Default: today.")
+    end: str | None = option(None, "Last day. Default: in ten years.")
+    private: bool = option(False, "Show participants numbers only; a report would show the references.")
     wheel: tuple[Path, ...] = option((), "Wheels to put into the bundle, for servers without an index.", parts=True)
+
+
+class Column(TypedDict):
+    """A column of the leaderboard: the primary number of a metric."""
+
+    key: str
+    field: str
+    scale: float
+
+
+class Config(TypedDict):
+    """fabula.json of a bundle: how a submission is scored."""
+
+    fabula: str
+    task: str
+    protocol: str | None
+    metrics: str | None
+    refs: list[str]
+    columns: list[Column]
+    private: bool
 
 
 # ── making ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,7 +134,7 @@ def make_bundle(kind: str, refs: Sequence[Path], options: HostOptions) -> dict[s
     return (codabench if kind == "codabench" else evalai)(config, program, truth, days, options.title)
 
 
-def make_config(refs: Sequence[Path], options: HostOptions) -> dict[str, Any]:
+def make_config(refs: Sequence[Path], options: HostOptions) -> Config:
     """How it is scored, and the columns of the leaderboard: the primary number of each metric."""
     name = find_task(options.task).name
     protocol = find_protocol(options.protocol)
@@ -123,7 +143,9 @@ def make_config(refs: Sequence[Path], options: HostOptions) -> dict[str, Any]:
     chosen = choose_metrics(options.metrics, protocol, name) or default(name)
     titles = [m.title for m in chosen]
     keys = [m.title if titles.count(m.title) == 1 else str(m) for m in chosen]  # as a result calls them
-    columns = [{"key": key, "field": m.primary, "scale": m.scale} for key, m in zip(keys, chosen, strict=True)]
+    columns: list[Column] = [
+        {"key": key, "field": m.primary, "scale": m.scale} for key, m in zip(keys, chosen, strict=True)
+    ]
     names = [f"{k:02}_{path.name}" for k, path in enumerate(refs)]  # two may be called alike
     return {
         "fabula": __version__,
@@ -137,7 +159,7 @@ def make_config(refs: Sequence[Path], options: HostOptions) -> dict[str, Any]:
 
 
 def codabench(
-    config: Mapping[str, Any], program: dict[str, bytes], truth: bytes, days: tuple[str, str], title: str
+    config: Config, program: dict[str, bytes], truth: bytes, days: tuple[str, str], title: str
 ) -> dict[str, bytes]:
     program |= {"score.py": CODABENCH.encode(), "metadata.yaml": b"command: python3 $program/score.py $input $output\n"}
     columns = [
@@ -172,7 +194,7 @@ def codabench(
 
 
 def evalai(
-    config: Mapping[str, Any], program: dict[str, bytes], truth: bytes, days: tuple[str, str], title: str
+    config: Config, program: dict[str, bytes], truth: bytes, days: tuple[str, str], title: str
 ) -> dict[str, bytes]:
     program |= {"main.py": EVALAI.encode(), "__init__.py": b"from .main import evaluate\n"}
     labels = [c["key"] for c in config["columns"]]
@@ -216,7 +238,7 @@ def evalai(
 SPLIT = "test_split"
 
 
-def describe(config: Mapping[str, Any]) -> str:
+def describe(config: Config) -> str:
     rule = f"the protocol {config['protocol']}" if config["protocol"] else "Fabula's default rules"
     lines = [f"- {c['key']} ({c['field']}, times {c['scale']:g})" for c in config["columns"]]
     return (
@@ -237,7 +259,7 @@ def read_days(options: HostOptions) -> tuple[str, str]:
     return str(start), str(end)
 
 
-def dump(document: Any) -> bytes:
+def dump(document: object) -> bytes:
     """JSON, which is YAML too."""
     return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
 
@@ -281,7 +303,7 @@ class Graded:
     page: str | None
 
 
-def grade(config: Mapping[str, Any], submission: Path, refs: Path) -> Graded:
+def grade(config: Config, submission: Path, refs: Path) -> Graded:
     """Score a submission against the references of a folder, as the bundle says."""
     options = ScoreOptions(task=config["task"], protocol=config["protocol"], metrics=config["metrics"])
     result = score(submission, [refs / name for name in config["refs"]], options)
@@ -322,7 +344,7 @@ def grade_folder(config: Path, given: Path, out: Path) -> int:
     return 0
 
 
-def grade_files(config: Path, truth: str | Path, submission: str | Path) -> dict[str, Any]:
+def grade_files(config: Path, truth: str | Path, submission: str | Path) -> dict[str, object]:
     """EvalAI: the result by split; the report stands beside it in what participants can download."""
     with tempfile.TemporaryDirectory() as folder:
         refs, given = Path(folder) / "ref", Path(folder) / "res"

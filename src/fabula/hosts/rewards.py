@@ -37,6 +37,7 @@ from fabula.metrics import metric as make_metric
 
 ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", flags=re.S | re.I)
 Rewards = list[float | None]
+Unchecked = Any  # what a trainer or a data set hands over; what is wrong with it costs one reward
 
 
 class RewardFunction:
@@ -57,19 +58,19 @@ class RewardFunction:
             self.read_truth = read_captions if self.metric.reads == "captions" else read_stories
             self.score = lambda answers, truths: [float(x) for x in scorer(answers, truths)]
 
-    read_answer: Callable[[str, float | None], Any]  # None: nothing to score in it
-    read_truth: Callable[[Any], Any]  # ValueError where there is none
-    score: Callable[[list[Any], list[Any]], list[float]]
+    read_answer: Callable[[str, float | None], object]  # None: nothing to score in it
+    read_truth: Callable[[Unchecked], object]  # ValueError where there is none
+    score: Callable[[list[Unchecked], list[Unchecked]], list[float]]
 
-    def __call__(self, completions: Sequence[Any] = (), **columns: Any) -> Rewards:
+    def __call__(self, completions: Sequence[object] = (), **columns: Unchecked) -> Rewards:
         before = dict(self.counts)
         made = self.rewards(completions, columns)
         self.log({k: self.counts[k] - before[k] for k in self.counts}, columns.get("log_metric"))
         return made
 
-    def rewards(self, completions: Sequence[Any], columns: dict[str, Any]) -> Rewards:
+    def rewards(self, completions: Sequence[object], columns: dict[str, Unchecked]) -> Rewards:
         made: Rewards = [None] * len(completions)
-        ready: list[tuple[int, Any, Any]] = []
+        ready: list[tuple[int, object, object]] = []
         for i, completion in enumerate(completions):
             self.counts["seen"] += 1
             try:
@@ -87,7 +88,7 @@ class RewardFunction:
             made[i] = value
         return made
 
-    def attempt(self, completion: Any, duration: Any) -> Any:
+    def attempt(self, completion: object, duration: object) -> object:
         """What the completion says, or None."""
         try:
             seconds = float(duration) if isinstance(duration, int | float) and 0 < duration < math.inf else None
@@ -96,7 +97,7 @@ class RewardFunction:
         except Exception:  # whatever a model wrote must not end a training
             return None
 
-    def scored(self, ready: list[tuple[int, Any, Any]]) -> Rewards:
+    def scored(self, ready: list[tuple[int, object, object]]) -> Rewards:
         """All at once; where that fails, one by one, so that one item costs one reward."""
         try:
             return self.finite(self.score([a for _, a, _ in ready], [t for _, _, t in ready])) if ready else []
@@ -122,13 +123,13 @@ class RewardFunction:
             announce(f"{self.__name__}: {line}; from now on such cases are only counted")
         self.counts[what] += count
 
-    def log(self, new: dict[str, int], log_metric: Any) -> None:
+    def log(self, new: dict[str, int], log_metric: object) -> None:
         """Shares of this batch, where the trainer has a place for them."""
         if callable(log_metric) and new["seen"]:
             for what in ("unread", "no_truth", "failed"):
                 log_metric(f"{self.__name__}/{what}", new[what] / new["seen"])
 
-    def score_windows(self, answers: list[Any], truths: list[Any]) -> list[float]:
+    def score_windows(self, answers: list[Unchecked], truths: list[Unchecked]) -> list[float]:
         queries: dict[Id, Query] = {i: Query(i, "v", windows) for i, windows in enumerate(truths)}
         rankings = (("", Ranking(i, np.array([window], np.float64))) for i, window in enumerate(answers))
         (rows,) = moment_rows([self.metric], queries, rankings).rows.values()  # type: ignore[list-item]
@@ -137,12 +138,12 @@ class RewardFunction:
         return [float(by_id[i]) for i in queries]
 
 
-def swift_reward(metric: str | Metric, **given: Any) -> type:
+def swift_reward(metric: str | Metric, **settings: Any) -> type:
     """The same as a class, as ms-swift makes rewards: `Class(args)`, then `reward(completions, **columns)`."""
 
     class Reward(RewardFunction):
-        def __init__(self, args: Any = None, **more: Any) -> None:
-            super().__init__(metric, **given)
+        def __init__(self, args: object = None, **more: object) -> None:
+            super().__init__(metric, **settings)
 
     name = (make_metric(metric) if isinstance(metric, str) else metric).name
     Reward.__name__ = Reward.__qualname__ = f"Fabula_{name}"
@@ -152,7 +153,7 @@ def swift_reward(metric: str | Metric, **given: Any) -> type:
 # ── what a completion says ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def answer_text(completion: Any) -> str | None:
+def answer_text(completion: Unchecked) -> str | None:
     """The text of a completion: of messages the last one's, of parts all of them; without thoughts and tags."""
     if isinstance(completion, list) and completion and isinstance(completion[-1], dict):
         said = completion[-1].get("content") if "content" in completion[-1] else completion
@@ -185,7 +186,7 @@ def read_window(text: str, duration: float | None) -> tuple[float, float] | None
 # ── what the data set says ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def column_value(columns: dict[str, Any], name: str, i: int, default: Any = ...) -> Any:
+def column_value(columns: dict[str, Unchecked], name: str, i: int, default: Unchecked = ...) -> Unchecked:
     """The value of item i; TRL and ms-swift repeat columns for each generation."""
     column = columns.get(name, default)
     if column is ...:
@@ -195,7 +196,7 @@ def column_value(columns: dict[str, Any], name: str, i: int, default: Any = ...)
     return column[i]
 
 
-def decode(value: Any) -> Any:
+def decode(value: Unchecked) -> Unchecked:
     """Truth as JSON, or as Python prints it, where it came as such text."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
@@ -205,14 +206,14 @@ def decode(value: Any) -> Any:
     return value
 
 
-def read_captions(truth: Any) -> list[str]:
+def read_captions(truth: Unchecked) -> list[str]:
     several = [truth] if isinstance(truth, str) else list(truth)
     if not several or not all(isinstance(t, str) and t.strip() for t in several):
         raise ValueError(f"a caption or several, saw {truth!r:.80}")
     return several
 
 
-def read_stories(truth: Any) -> list[list[tuple[float, float, str]]]:
+def read_stories(truth: Unchecked) -> list[list[tuple[float, float, str]]]:
     """One story or several, each with an event."""
     several = truth if is_several(truth) else [truth]
     made = [[(float(start), float(end), str(said)) for start, end, said in story_rows(story)] for story in several]
@@ -221,21 +222,21 @@ def read_stories(truth: Any) -> list[list[tuple[float, float, str]]]:
     return made
 
 
-def is_several(truth: Any) -> bool:
+def is_several(truth: Unchecked) -> bool:
     """True for a list of stories: of objects with times, or of lists of events."""
     if not isinstance(truth, list | tuple) or not truth:
         return False
     return "timestamps" in truth[0] if isinstance(truth[0], dict) else isinstance(truth[0][0], list | tuple | dict)
 
 
-def story_rows(story: Any) -> list[Any]:
+def story_rows(story: Unchecked) -> list[Unchecked]:
     """A story's events as (start, end, caption)."""
     if isinstance(story, dict):
         return [(*t, said) for t, said in zip(story["timestamps"], story["sentences"], strict=True)]
     return [(e["start"], e["end"], e["caption"]) if isinstance(e, dict) else e for e in story]
 
 
-def read_windows(truth: Any) -> tuple[tuple[float, float], ...]:
+def read_windows(truth: Unchecked) -> tuple[tuple[float, float], ...]:
     several = [truth] if isinstance(truth[0], int | float) else truth
     made = tuple((float(start), float(end)) for start, end in several)
     if not made or not all(0 <= start < end < math.inf for start, end in made):

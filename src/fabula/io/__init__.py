@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from fabula._kernels import native
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
-from fabula.core.registry import close_to
+from fabula.core.registry import close_to, key
 from fabula.data.stories import Corpus, Story
-from fabula.documents.columns import Plain, read_plain
+from fabula.documents import objects
+from fabula.documents.columns import Plain
+from fabula.documents.document import Document, FileDocument, open_document
 from fabula.documents.fields import Source, describe_value, is_encodable
 from fabula.documents.files import (
     LINES,
@@ -26,31 +28,23 @@ from fabula.documents.files import (
     PARTS,
     LineBytes,
     check_path,
-    find_parts,
     has_lines,
-    is_table,
-    load_json,
-    name_unit,
-    parse_document,
     pause_collector,
-    read_objects,
     write_bytes,
     write_text,
 )
-from fabula.documents.head import Head
-from fabula.documents.safe_open import read_bytes
+from fabula.documents.tables import read_rows
 from fabula.io.format import Format, note_losses
 from fabula.io.shelf import list_known
 from fabula.io.stories import SHELF
 
 if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
     from fabula.io.pieces import Piece
 
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
-TABLE = "vlmevalkit"  # the format of .xlsx, .tsv and .csv
-TRUTH = "vantage"  # the same, where they hold answers instead of predictions
 
 
 def formats() -> list[Format]:
@@ -81,11 +75,11 @@ def find(name: str) -> tuple[Format, str | None]:
     return format, argument or None
 
 
-def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
+def read(path: object, format: str | None = None) -> tuple[Corpus, Notes]:
     """A file, or a folder of them, as a corpus, and what the reader noticed; or an object of the same shape.
 
     The format is known by its shape unless it is named. The files of a folder (.jsonl, .jsonl.gz, .parquet) are one
-    corpus, in the order of their names. Objects: dicts, lists, iterators, frames (io/given/).
+    corpus, in the order of their names. Objects: dicts, lists, iterators, frames (documents/objects.py).
 
     Examples:
 
@@ -93,111 +87,130 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
         >>> len(corpus), notes.lines()
         (15, [])
     """
-    if not isinstance(path, str | Path):
-        from fabula.io.given import Hint, hold, read_stories
-
-        known = Hint("stories", format=format)
-        if (corpus := read_stories(path, known)) is not None:
-            return corpus, Notes()
-        path = hold(path, known)
-    path = check_path(path)
+    document = take(path, "stories", format=format)
+    if isinstance(document, Corpus):
+        return document, Notes()
     chosen, argument = find(format) if format else (None, None)
-    whole = Source(path, argument=argument)
+    whole = Source(document, argument=argument)
     stories: dict[str, Story] = {}
-    where: dict[str, Path] = {}
+    where: dict[str, Document] = {}
     kinds: dict[str, dict[str, object]] = {}
     with pause_collector():
-        for part in [path] if gathers(path, chosen) else list_files(path, whole.notes):
-            source = replace(whole, path=part, unit=name_unit(part))  # notes and extras are shared
-            document, found = open_document(part, chosen)
-            kinds[found.name] = find_header(document, found)
-            is_part = part != path
-            for story in read_document(document, found, source):
+        for part in [document] if gathers(document, chosen) else list_parts(document, whole.notes):
+            source = replace(whole, document=part, unit=part.unit)  # notes and extras are shared
+            content, found = open_stories(part, chosen)
+            kinds[found.name] = find_header(content, found)
+            for story in read_document(content, found, source):
                 if story.id in stories:
                     raise refuse_twin(source, story.id, where.get(story.id, part))
                 stories[story.id] = story
-                if is_part:
+                if part is not document:
                     where[story.id] = part
     if len(kinds) > 1:
         hint = "keep files of one format in it, or name the format"
-        raise InputError(f"holds files of several formats: {', '.join(kinds)}", file=path, hint=hint)
+        raise InputError(f"holds files of several formats: {', '.join(kinds)}", file=document, hint=hint)
     close_source(whole, empty=not stories)
     ((name, header),) = kinds.items()
     named = name if argument is None else f"{name}:{argument}"
     beside: dict[str, Any] = {"external": header, "aliases": whole.aliases, "categories": whole.categories}
-    return Corpus(stories, name=str(path), format=named, **beside), whole.notes
+    return Corpus(stories, name=str(document), format=named, **beside), whole.notes
 
 
-def find_header(document: Any, format: Format) -> dict[str, object]:
+def wrap(
+    value: object, name: str, role: str = "predictions", task: str | None = None, format: str | None = None
+) -> Document:
+    """The document of a path or of an object; `name` is what messages call an object."""
+    if isinstance(value, str | Path | Document):
+        return open_document(value)
+    return objects.wrap(value, make_hint(name, role, task, format))
+
+
+def take(
+    value: object, name: str, role: str = "predictions", task: str | None = None, format: str | None = None
+) -> Document | Corpus:
+    """The same; an object of plain stories as the corpus that it is."""
+    if isinstance(value, str | Path | Document):
+        return open_document(value)
+    stories = objects.read_stories(value, make_hint(name, role, task, format))
+    return wrap(value, name, role, task, format) if stories is None else stories
+
+
+def make_hint(name: str, role: str, task: str | None, format: str | None) -> objects.Hint:
+    called = key((format or "").partition(":")[0])
+    lines = next((f.lines for f in all_formats() if key(f.name) == called), None) if called else None
+    return objects.Hint(name, role, task, format, lines)
+
+
+def find_header(content: Any, format: Format) -> dict[str, object]:
     if format.header is None:
         return {}
-    if isinstance(document, Plain):
-        return document.read.header
-    return format.header(document) if isinstance(document, dict) else {}
+    if isinstance(content, Plain):
+        return content.read.header
+    return format.header(content) if isinstance(content, dict) else {}
 
 
-def read_document(document: Any, format: Format, source: Source) -> Iterator[Story]:
+def read_document(content: Any, format: Format, source: Source) -> Iterator[Story]:
     """The stories of a document, wherever it comes from; of lines, of numbered objects."""
     assert format.read_stories is not None
-    if isinstance(document, Plain):
-        yield from document.stories(source)
+    if isinstance(content, Plain):
+        yield from content.stories(source)
         return
-    for story in format.read_stories(document, source):
+    for story in format.read_stories(content, source):
         check_id(story, source)
         yield story
 
 
-def refuse_twin(source: Source, video: str, first: Path) -> InputError:
+def refuse_twin(source: Source, video: str, first: Document) -> InputError:
     """An id that stands in two files of a folder, or twice in a document without lines."""
-    problem = "this video id stands twice" + (f", first in {first.name}" if first != source.path else "")
+    problem = "this video id stands twice" + (f", first in {first.filename}" if first is not source.document else "")
     return source.wrong(problem, video, None, "keep one of the two")
 
 
-def gathers(path: Path, chosen: Format | None) -> bool:
+def gathers(document: Document, chosen: Format | None) -> bool:
     """True for a folder that the format reads as a tree of its own."""
-    return chosen is not None and chosen.gathers is not None and path.is_dir()
+    return chosen is not None and chosen.gathers is not None and document.is_folder
 
 
-def list_files(path: Path, notes: Notes) -> list[Path]:
+def list_parts(document: Document, notes: Notes) -> list[Document]:
     """The files of a folder; a file itself."""
-    found, passed = find_parts(path)
-    for name in passed:
-        notes.add(f"{{n}} files of the folder {path} were passed over", name)
+    found, skipped = document.parts()
+    for name in skipped:
+        notes.add(f"{{n}} files of the folder {document} were skipped", name)
     return found
 
 
-def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece], Notes, str] | None:
+def cut_pieces(file: str | File, format: str | None = None) -> tuple[list[Piece], Notes, str] | None:
     """Fabula's own lines, of a file or a folder, in pieces to be read apart; None where the file is of another format.
 
     With what was noticed, and a digest of what stands in the files.
     """
-    path, notes = check_path(path), Notes()
+    document, notes = open_document(file), Notes()
     chosen = find(format)[0] if format else None
-    files = list_files(path, notes)
-    for file in files:
-        if not (chosen.lines if chosen else file.name.endswith(PARTS)):
+    files = list_parts(document, notes)
+    for part in files:
+        if not isinstance(part, FileDocument) or not (chosen.lines if chosen else part.filename.endswith(PARTS)):
             return None
-        if open_document(file, chosen)[1].name != OWN:
+        if open_stories(part, chosen)[1].name != OWN:
             return None
     import hashlib
 
     from fabula.io.pieces import cut_file
 
-    cuts = [cut_file(file) for file in files]
-    made = hashlib.blake2b(b"".join(d for _, d in cuts), digest_size=16)
-    return [piece for some, _ in cuts for piece in some], notes, made.hexdigest()
+    cuts = [cut_file(part.path) for part in files if isinstance(part, FileDocument)]
+    digest = hashlib.blake2b(b"".join(d for _, d in cuts), digest_size=16)
+    return [piece for pieces, _ in cuts for piece in pieces], notes, digest.hexdigest()
 
 
-def digest_files(path: str | Path) -> str:
-    """Of what stands in a file, or in the files of a folder."""
+def digest_files(file: str | File) -> str:
+    """Of what stands in a file, in the files of a folder, or in an object."""
     import hashlib
 
     from fabula.io.pieces import cut_file
 
-    made = hashlib.blake2b(digest_size=16)
-    for file in list_files(check_path(path), Notes()):
-        made.update(cut_file(file)[1])
-    return made.hexdigest()
+    digest = hashlib.blake2b(digest_size=16)
+    for part in list_parts(open_document(file), Notes()):
+        digest.update(cut_file(part.path)[1] if isinstance(part, FileDocument) else part.raw())
+    return digest.hexdigest()
 
 
 def read_piece(piece: Piece, source: Source) -> Iterator[tuple[int, Story]]:
@@ -224,64 +237,58 @@ def close_source(source: Source, empty: bool) -> None:
     """What can be said only when the whole file has been read."""
     source.report()
     if empty:
-        source.notes.add("the file has no videos", name_id(str(source.path)))
+        source.notes.add("the file has no videos", name_id(str(source.document)))
 
 
-def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
-    """The document, or the stream of a file of lines, and its format."""
-    if chosen is not None and chosen.gathers is not None and gathers(path, chosen):
-        return chosen.gathers(path), chosen
-    if path.suffix == PARQUET:
-        from fabula.documents import parquet
-
+def open_stories(document: Document, chosen: Format | None) -> tuple[Any, Format]:
+    """What the document holds (of lines, a stream of it), and its format."""
+    if chosen is not None and chosen.gathers is not None and document.is_folder:
+        assert isinstance(document, FileDocument)
+        return chosen.gathers(document.path), chosen
+    if document.is_parquet:
         if chosen is not None and chosen.name != OWN:
-            raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
-        return parquet.read_rows(path, path), chosen or find(OWN)[0]
-    if chosen is None and is_table(path):
-        chosen = find(TRUTH if has_answers(path) else TABLE)[0]
-    if chosen and chosen.opens:
-        return chosen.opens(path), chosen
+            raise SpecError(f"{document}: Parquet holds the format 'fabula', not {chosen.name!r}")
+        return document.numbered(), chosen or find(OWN)[0]
+    if chosen is None and document.is_table:
+        chosen = sniff_format(document)
+    if chosen and document.is_table:
+        return list(read_rows(document, loose=True)), chosen
     if chosen:
-        if chosen.lines and (has_lines(path) or not chosen.whole):
-            return open_lines(path, chosen) or read_objects(path), chosen
-        if not chosen.plain or native() is None:
-            return load_json(path), chosen
-        held = [read_bytes(path)]
-        return read_plain(held[0], [chosen.plain]) or parse_document(held, path), chosen
-    head = Head(path)
-    if head.lines:
-        format = sniff_format(head)
-        return open_lines(path, format) or head.stream, format
-    if head.plain is not None:
-        format = sniff_format(Head.of_document(head.plain.sample, str(path)))
-        if format.plain == head.plain.kind:
-            return head.plain, format
-    format = sniff_format(head)
-    return head.document, format
+        if chosen.lines and (document.lines or not chosen.whole):
+            return open_lines(document, chosen), chosen
+        return (document.columns([chosen.plain]) if chosen.plain else None) or document.tree(), chosen
+    if document.lines:
+        format = sniff_format(document)
+        return open_lines(document, format), format
+    plain = document.columns()
+    if plain is not None:
+        known = SHELF.sniff(objects.ObjectDocument(plain.sample, str(document), document.ending))
+        if known is not None and known.plain == plain.kind:
+            return plain, known
+    format = sniff_format(document)
+    return document.tree(), format
 
 
-def has_answers(path: Path) -> bool:
-    """A table that has a column of answers and none of predictions, as far as its first line can be seen."""
-    if path.suffix.lower() == ".xlsx":
-        return False
-    columns = Head(path).text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
-    return "answer" in columns and "prediction" not in columns
+def open_lines(document: Document, format: Format) -> LineBytes | Iterator[tuple[Any, Any]]:
+    """Entries and their places; Fabula's own with their numbers, and as bytes where the kernel can read them."""
+    if not format.plain:
+        return ((document.place(number), entry) for number, entry in document.rest())
+    is_text = document.is_lasting and not isinstance(document, objects.ObjectDocument)  # a pipe is read once
+    return LineBytes(document) if native() is not None and is_text else document.rest()
 
 
-def open_lines(path: Path, format: Format) -> LineBytes | None:
-    """Lines for the kernel, where it can read them; a pipe is read once, and by those who look at its beginning."""
-    return LineBytes(path, path) if format.plain and native() is not None and path.is_file() else None
-
-
-def read_spoken(path: Path, format: str | None, reader: str) -> str | None:
+def read_spoken(file: str | File, format: str | None, reader: str) -> str | None:
     """The format's name, with the reader for the words of its answers; as it is where it holds none.
 
     Who asks has a rule of its own for reading answers: no other is used in its place.
     """
-    path = list_files(path, Notes())[0] if path.is_dir() else path
-    if format is None and not path.is_file():
-        raise SpecError(f"{path} can be read once only, and answers are to be read as {reader} does: name the --format")
-    found, argument = (open_document(path, None)[1], None) if format is None else find(format)
+    document = open_document(file)
+    document = list_parts(document, Notes())[0] if document.is_folder else document
+    if format is None and not document.is_lasting:
+        raise SpecError(
+            f"{document} can be read once only, and answers are to be read as {reader} does: name the --format"
+        )
+    found, argument = (open_stories(document, None)[1], None) if format is None else find(format)
     if not found.spoken:
         return format
     if found.spoken == "otherwise":
@@ -290,37 +297,37 @@ def read_spoken(path: Path, format: str | None, reader: str) -> str | None:
     return f"{found.name}:{argument},reader={reader}" if argument else f"{found.name}:reader={reader}"
 
 
-def refuse_references(head: Head) -> None:
+def refuse_references(document: Document) -> None:
     """Queries or regions that are to be found, where stories are read: who gives them as predictions mixed them up."""
     from fabula.io import moments, regions
 
     for shelf, task in ((moments.SHELF, "moments"), (regions.SHELF, "regions")):
-        found = shelf.sniff(head)
+        found = shelf.sniff(document)
         if found is not None and found.holds == "references":
             problem = f"is of the format {found.name!r}, which holds references of {task}, not predictions"
-            raise InputError(problem, file=head.path, hint="name it behind --refs, and the file of a system before it")
+            raise InputError(problem, file=document, hint="name it behind --refs, and the file of a system before it")
 
 
-def sniff_format(head: Head) -> Format:
+def sniff_format(document: Document) -> Format:
     """The first format that knows the document (of JSON Lines: the first line) as its own."""
-    if (found := SHELF.sniff(head)) is not None:
+    if (found := SHELF.sniff(document)) is not None:
         return found
-    document = head.sample
-    if isinstance(document, dict | list):
-        refuse_references(head)
+    sample = document.sample
+    if isinstance(sample, dict | list):
+        refuse_references(document)
     seen = (
-        f"an object with {', '.join(map(shown, list(document)[:4])) or 'no keys'}"
-        if isinstance(document, dict)
-        else describe_value(document)
+        f"an object with {', '.join(map(shown, list(sample)[:4])) or 'no keys'}"
+        if isinstance(sample, dict)
+        else describe_value(sample)
     )
-    guessed = [f for f in formats() if f.guess and (f.lines if head.lines else f.whole)]
-    what = "the first line" if head.lines else "the root"
+    guessed = [f for f in formats() if f.guess and (f.lines if document.lines else f.whole)]
+    what = "the first line" if document.lines else "the root"
     hint = list_known(guessed)
-    if isinstance(document, dict) and "windows" in document:
+    if isinstance(sample, dict) and "windows" in sample:
         hint = "queries and answers of moments are scored with --task moments, highlights or grounding"
-    elif hasattr(head.path, "called"):  # an object in memory (io/given/path.py)
+    elif isinstance(document, objects.ObjectDocument):
         hint = f"rows of events have the columns video, start, end, caption; {hint}"
-    raise InputError(f"{what} is {seen}: no known format", file=head.path, hint=hint)
+    raise InputError(f"{what} is {seen}: no known format", file=document, hint=hint)
 
 
 def check_name(path: Path, name: str) -> None:
@@ -348,15 +355,16 @@ def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     chosen, argument = find(format)
     if chosen.write is None:
         raise SpecError(f"the format {format!r} can be read but not written")
-    target = Source(check_path(path), argument=argument)
+    path = check_path(path)
+    target = Source(open_document(path), argument=argument)
     text: Iterable[str] = chosen.write(corpus, target)
-    if target.path.suffix == PARQUET:
+    if path.suffix == PARQUET:
         from fabula.documents import parquet
 
         if chosen.name != OWN:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
         note_losses(corpus, target)
-        write_bytes(target.path, [parquet.pack_corpus(corpus, target.path)])
+        write_bytes(path, [parquet.pack_corpus(corpus, path)])
     else:
-        write_text(target.path, text)
+        write_text(path, text)
     return target.notes

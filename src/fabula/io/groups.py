@@ -6,7 +6,6 @@ whose first bracket is read off the ids themselves.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,10 @@ from typing import Any
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.data.ids import respell_id
-from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_lines, read_objects
-from fabula.io.given.shapes import ENTRY_IDS
+from fabula.documents.document import open_document
+from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_objects
+from fabula.documents.objects import ENTRY_IDS
+from fabula.documents.tables import read_cells
 
 Id = str | int
 Group = str | int
@@ -44,7 +45,7 @@ def choose(by: str | Mapping[Any, Any], files: Sequence[str | Path]) -> tuple[Ca
         return by_pattern(by[1:-1]), f"the pattern {by} does not fit"
     path = check_path(by)
     if path.is_file():
-        return look_up(read_table(path)), f"{path} has none"
+        return look_up(read_groups(path)), f"{path} has none"
     known: dict[str, Group] = {}
     for file in files:
         read_field(check_path(file), by, known)
@@ -77,7 +78,7 @@ def by_pattern(pattern: str) -> Callable[[Id], Group | None]:
     return look
 
 
-def read_table(path: Path) -> dict[str, Group]:
+def read_groups(path: Path) -> dict[str, Group]:
     """Ids and groups of a file."""
     if path.suffix == ".json":
         document = load_json(path)
@@ -85,9 +86,11 @@ def read_table(path: Path) -> dict[str, Group]:
             raise InputError("expected {id: group}", file=path, hint="an object of ids and groups")
         return {id: check_group(group, id, path) for id, group in document.items()}
     known: dict[str, Group] = {}
-    lines = [text for _, text in read_lines(path)]
-    between = "\t" if any("\t" in line for line in lines[:1]) else ","
-    for n, row in enumerate(csv.reader(lines, delimiter=between), 1):
+    document = open_document(path)
+    between = "\t" if "\t" in document.text.lstrip().partition("\n")[0] else ","
+    for n, row in read_cells(document, delimiter=between):
+        if not row:
+            continue
         if len(row) != 2:
             raise InputError(f"{len(row)} columns", file=path, field=f"line {n}", hint="a line is: id, group")
         add(known, row[0].strip(), row[1].strip(), path)

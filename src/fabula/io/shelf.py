@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from heapq import merge
-from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
 from fabula.core.registry import BENCHMARKS, benchmark_index, key, load_benchmark
-from fabula.documents.head import Head
+from fabula.documents.document import Document
 from fabula.io.format import Format, HeadRule, Holds
 
 GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
@@ -32,7 +31,7 @@ class Rule:
     """How one format is known. `pattern` and `holds` say of which files it is asked, and are those of the format."""
 
     name: str
-    knows: Callable[[Head], bool] | None = None  # None: only when it is named, or by where it is given
+    knows: Callable[[Document], bool] | None = None  # None: only when it is named, or by where it is given
     pattern: str = "*.json"
     holds: Holds = "either"
     module: str = ""  # its file, where that is not called as the format is
@@ -51,16 +50,16 @@ class Rule:
         return self.order or self.file.rpartition(".")[2]
 
 
-def first_entry(head: Head) -> Mapping[str, Any]:
+def first_entry(head: Document) -> Mapping[str, Any]:
     return head.first_entry
 
 
-def make_rule(row: Mapping[str, Any], first: Callable[[Head], Mapping[str, Any]]) -> Rule:
+def make_rule(row: Mapping[str, Any], first: Callable[[Document], Mapping[str, Any]]) -> Rule:
     """The rule of a format of a benchmark, from its row of the index."""
     shapes, certain = (tuple(HeadRule(**shape) for shape in row.get(name, ())) for name in ("known_by", "certain"))
     module, _, function = row.get("sniff", "").partition(":")
 
-    def knows(head: Head) -> bool:
+    def knows(head: Document) -> bool:
         if shapes and not any(shape.knows(head, first) for shape in shapes):
             return False
         return not module or bool(getattr(load_benchmark(module), function)(head))
@@ -91,7 +90,7 @@ class Shelf:
         rules: Sequence[Rule],
         patterns: Sequence[str] = ("*.jsonl",),
         readers: Sequence[str] = (),
-        first: Callable[[Head], Mapping[str, Any]] = first_entry,
+        first: Callable[[Document], Mapping[str, Any]] = first_entry,
     ) -> None:
         self.package, self.own_rules, self.patterns = package, tuple(rules), tuple(patterns)
         self.readers = tuple(readers)  # a format of another package that has one of these is of this shelf
@@ -104,16 +103,17 @@ class Shelf:
         indexed = (make_rule(row, self.first) for row in rows)
         return tuple(merge(self.own_rules, indexed, key=lambda rule: rule.place))
 
-    def is_certain(self, head: Head) -> bool:
+    def is_certain(self, head: Document) -> bool:
         """Whether a benchmark's format knows the file for one of this kind beyond doubt."""
-        return any(shape.knows(head, self.first) for rule in self.rules for shape in rule.certain)
+        able = (rule for rule in self.rules if fits(rule, self.pattern_of(head), "either"))
+        return any(shape.knows(head, self.first) for rule in able for shape in rule.certain)
 
-    def find_shared(self, head: Head) -> Rule | None:
+    def find_shared(self, head: Document) -> Rule | None:
         """The rule of this shelf for records whose shape several kinds share, if the first is of this kind."""
         return next((r for r in self.rules if r.shared and r.shared.fits(head.first_entry)), None)
 
-    def pattern_of(self, path: Path) -> str:
-        name = path.name.removesuffix(".gz")
+    def pattern_of(self, head: Document) -> str:
+        name = head.filename.removesuffix(".gz")
         return next((pattern for pattern in self.patterns if name.endswith(pattern[1:])), "*.json")
 
     def load(self, file: str) -> tuple[Format, ...]:
@@ -178,9 +178,9 @@ class Shelf:
             if self.holds(found):
                 yield plugin, found
 
-    def sniff(self, head: Head, role: Holds = "either") -> Format | None:
+    def sniff(self, head: Document, role: Holds = "either") -> Format | None:
         """The first format that knows the file as its own; with a role, of those that hold such data."""
-        pattern = self.pattern_of(head.path)
+        pattern = self.pattern_of(head)
         for rule in self.rules:
             if rule.knows and fits(rule, pattern, role) and rule.knows(head):
                 return self.by_rule(rule)
@@ -189,9 +189,9 @@ class Shelf:
                 return format
         return self.sniff_outside(head, role)
 
-    def sniff_outside(self, head: Head, role: Holds) -> Format | None:
+    def sniff_outside(self, head: Document, role: Holds) -> Format | None:
         """What ours do not know, others may; two that both know it are refused. One that cannot be used stays out."""
-        name = head.path.name.removesuffix(".gz")
+        name = head.filename.removesuffix(".gz")
         known = [
             (plugin, format)
             for plugin, format in self.outside(lambda line: None)
@@ -203,18 +203,18 @@ class Shelf:
         ]
         if len(known) > 1:
             names = " and ".join(f"{format.name!r} of {plugin.package}" for plugin, format in known)
-            raise InputError(f"both {names} know this file", file=head.path, hint="name the format with --format")
+            raise InputError(f"both {names} know this file", file=head, hint="name the format with --format")
         return known[0][1] if known else None
 
 
-def knows(plugin: Plugin, sniff: Callable[[Head], bool], head: Head) -> bool:
+def knows(plugin: Plugin, sniff: Callable[[Document], bool], head: Document) -> bool:
     """A look of somebody else's at a file: what goes wrong in it is not the file's fault."""
     try:
         return bool(sniff(head))
     except FabulaError:
         raise
     except Exception as error:
-        raise plugin.refuse(f"fails when it looks at {head.path} ({type(error).__name__}: {error})") from None
+        raise plugin.refuse(f"fails when it looks at {head} ({type(error).__name__}: {error})") from None
 
 
 def load_plugin(plugin: Plugin) -> Format:

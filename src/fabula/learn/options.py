@@ -24,7 +24,7 @@ Scores = Mapping[str, float]
 class Settings(Options):
     """How a model is trained. A model's `recipe` holds the values of its paper."""
 
-    epochs: int = option(30, "Default: the paper's.")
+    epochs: int = option(30, "Number of epochs. Default: the paper's.")
     steps: int | None = option(None, "Steps instead of epochs.")
     batch_size: int = option(1, "Units per batch and process. Default: the paper's.")
     accumulate: int = option(1, "Batches per step.")
@@ -35,22 +35,24 @@ class Settings(Options):
         "adam", "bert: AdamW as HERO has it; bertadam: TVR's. Default: the paper's."
     )
     lr: float = option(5e-5, "Learning rate. Default: the paper's.")
-    weight_decay: float = option(1e-4, "Of the optimiser. Default: the paper's.")
-    no_decay: bool = option(False, "Biases and norms do not decay.")
-    betas: tuple[float, float] = option((0.9, 0.999), "Of the optimiser. Default: the paper's.")
-    eps: float = option(1e-8, "Of the optimiser.")
+    weight_decay: float = option(1e-4, "Weight decay. Default: the paper's.")
+    no_decay: bool = option(False, "Apply no weight decay to biases and norms.")
+    betas: tuple[float, float] = option((0.9, 0.999), "Betas of the optimiser. Default: the paper's.")
+    eps: float = option(1e-8, "Epsilon of the optimiser.")
     schedule: Literal["staircase", "constant", "linear", "cosine"] = option(
         "staircase", "How the learning rate falls. Default: the paper's."
     )
-    warmup: float = option(0.0, "Steps in which the learning rate rises from 0; below 1 a share of all steps.")
-    decay: float = option(0.5, "Staircase: the learning rate is multiplied by this …")
-    decay_from: int = option(8, "… at this epoch (from 0) …")
-    decay_every: int = option(3, "… and every so many epochs after …")
-    decay_times: int | None = option(None, "… so many times. Default: (epochs − decay-from) / decay-every, as PDVC.")
-    clip_norm: float | None = option(100.0, "Gradient norm at most (bertadam: of each tensor). Default: the paper's.")
-    clip_value: float | None = option(None, "Every gradient entry within ±this.")
-    precision: Literal["32", "bf16", "16-mixed"] = option("32", "Of the matrix products. Default: 32.")
-    seed: int = option(777, "Default: 777.")
+    warmup: float = option(0.0, "Warm-up steps; below 1: a share of all steps.")
+    decay: float = option(0.5, "Staircase: factor of the learning rate at each decay.")
+    decay_from: int = option(8, "Staircase: first epoch of decay, from 0.")
+    decay_every: int = option(3, "Staircase: epochs between two decays.")
+    decay_times: int | None = option(
+        None, "Staircase: number of decays. Default: (epochs − decay-from) / decay-every, as in PDVC."
+    )
+    clip_norm: float | None = option(100.0, "Maximum gradient norm (bertadam: of each tensor). Default: the paper's.")
+    clip_value: float | None = option(None, "Maximum absolute value of a gradient entry.")
+    precision: Literal["32", "bf16", "16-mixed"] = option("32", "Precision of matrix products. Default: 32.")
+    seed: int = option(777, "Random seed. Default: 777.")
     validate_every: int = option(1, "Epochs between validations. Default: 1.")
     validate_steps: int | None = option(None, "Steps between validations, instead of epochs.")
     patience: int | None = option(None, "Stop after this many validations without a better score.")
@@ -60,9 +62,9 @@ class Settings(Options):
     save_minutes: float | None = option(10.0, "Minutes between checkpoints. Default: 10.")  # and every epoch
     save_every: int | None = option(None, "Steps between checkpoints.")
     log_every: int = option(1, "Steps between reads of the losses; each read makes a GPU wait.")
-    workers: int = option(0, "Processes that read and collate.")
+    workers: int = option(0, "Number of data loader processes.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
-    threads: int | None = option(None, "Threads of torch on a CPU.")  # None: as torch likes
+    threads: int | None = option(None, "Number of torch threads on a CPU.")  # None: as torch likes
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "validate_every", "decay_every", "accumulate", "log_every"):
@@ -117,7 +119,7 @@ class TrainOptions(Options):
     from_words: Path | None = option(None, "The words of official weights: their vocabulary file.")
 
     def __post_init__(self) -> None:
-        self.set_paths(*(o.name for o in self.options() if o.kind is Path))
+        super().__post_init__()
         split_texts(self)
 
 
@@ -164,9 +166,6 @@ class Run(Options):
     wandb: str | None = option(None, "Log to Weights & Biases, to this project.")
     mlflow: str | None = option(None, "Log to MLflow, to this experiment.")
 
-    def __post_init__(self) -> None:
-        self.set_paths("out")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
@@ -210,7 +209,7 @@ class PredictOptions(Options):
     )
 
     def __post_init__(self) -> None:
-        self.set_paths(*(o.name for o in self.options() if o.kind is Path))
+        super().__post_init__()
         split_texts(self)
         if self.batch_size < 1:
             raise SpecError(f"batch_size is {self.batch_size}; it must be at least 1")
@@ -224,8 +223,8 @@ class SimulateOptions(Options):
     """The input of simulated features, and the file they are written to."""
 
     embedder: str = option("hashing", "hashing, minilm or wordllama.", shows_default=True)
-    seed: int = option(0, "The seed of drift and noise.", shows_default=True)
+    seed: int = option(0, "Random seed.", shows_default=True)
     rate: float = option(1.0, "Features per second.", shows_default=True)
-    format: str | None = option(None, "Format of the annotations. Default: known by its shape.")
+    format: str | None = option(None, "Format of the annotations. Default: detected from the content.")
     out: Path = option(MUST, ".safetensors, .h5, or a folder.", "-o")
-    overwrite: bool = option(False, "Replace what is there.")
+    overwrite: bool = option(False, "Replace an existing store.")

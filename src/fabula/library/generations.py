@@ -126,7 +126,7 @@ def begin_anew(store: Store, recipe: dict[str, Any], weights: str | None, warn: 
         coming = now.begun()
         if coming is None or coming.recipe != recipe:
             if coming is not None:
-                warn(f"{store.where}: what was made anew with {coming.recipe.get('embedder')} so far is given up")
+                warn(f"{store.where}: the vectors computed with {coming.recipe.get('embedder')} so far are discarded")
             number = 1 + max(generation(one) for one in (now, coming or now))
             tables = {name: f"{name}_{number}" for name in ("clips", "videos")}
             coming = replace(now, recipe=recipe, weights=weights, tables=tables, next=None)

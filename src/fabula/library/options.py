@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fabula.core.errors import SpecError
 from fabula.core.options import MUST, Options, option
+from fabula.media.options import check_engine
 
 DEFAULT = "offline"
 
@@ -19,12 +19,14 @@ class IndexOptions(Options):
     store: str = option(MUST, "Store of clips: a folder, or an address as s3://bucket/store.", metavar="DIR")
     with_: str | None = option(
         None,
-        "Embedder, as openclip:clip.safetensors. Default: that of the store; offline for a new one.",
+        "Embedder, as openclip:clip.safetensors. Default: the store's; offline for a new one.",
         metavar="NAME",
     )
     fps: float | None = option(None, "Frames read per second. Default: the store's; 1 for a new one.")
     clip: float | None = option(None, "Seconds of a clip. Default: the store's; 2 for a new one.")
-    stride: float | None = option(None, "Seconds from one clip to the next. Default: the store's; those of a clip.")
+    stride: float | None = option(
+        None, "Seconds from one clip to the next. Default: the store's; the length of a clip for a new one."
+    )
     weights: Path | None = option(None, "File of the embedder's weights, if it ships none.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
     processes: int | None = option(None, "Videos processed in parallel. Default: one per processor.", at_least=1)
@@ -37,12 +39,9 @@ class IndexOptions(Options):
     no_thumbs: bool = option(False, "Store no thumbnails of clips.")
 
     def __post_init__(self) -> None:
-        self.set_paths("weights")
+        super().__post_init__()
         object.__setattr__(self, "store", str(self.store))
-        if self.engine == "ray" and self.processes is not None:
-            raise SpecError("--processes has no effect with Ray; leave it out")
-        if self.engine != "ray" and self.address is not None:
-            raise SpecError("--address names a Ray cluster; say --engine ray")
+        check_engine(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,19 +61,19 @@ class SearchOptions(Options):
     model: Path | None = option(
         None, "Run of fabula train vcmr that predicts where moments start and end.", metavar="RUN"
     )
-    extract: str | None = option(None, "Extractor of the model's features. Default: use the store's vectors.")
+    extract: str | None = option(
+        None, "Extractor of the model's features. Default: use the store's vectors.", needs="model"
+    )
     other_features: bool = option(False, "Use the model even if its features were extracted in another way.")
     weights: Path | None = option(None, "File of the embedder's weights, if it has moved since indexing.")
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
 
     def __post_init__(self) -> None:
-        self.set_paths("people", "weights", "model")
+        super().__post_init__()
         object.__setattr__(self, "store", str(self.store))
         for name in ("video", "person"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, (value,))
-        if self.extract is not None and self.model is None:
-            raise SpecError("--extract makes features for a model; name one: --model RUN")
 
     @property
     def length(self) -> tuple[float | None, float | None] | None:

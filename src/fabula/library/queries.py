@@ -9,19 +9,22 @@ QVHighlights' qid, query, relevant_windows, TVR's desc_id, desc, ts and VERIFIED
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.data.moments import Id, Ranking, VideoNumbers
 from fabula.documents.files import check_path, read_objects
-from fabula.library.calibrate import Sample
+from fabula.io.moments import write_rankings
+from fabula.library import calibrate
+from fabula.library.calibrate import Calibration, Sample
 from fabula.library.find import Searcher, SearchResult
 from fabula.library.query import parse
+from fabula.report.drawing.panels import Figure
 
 IDS = ("id", "qid", "desc_id")
 TEXTS = ("text", "query", "desc", "fig_desc")
@@ -112,3 +115,54 @@ def measure(
         progress("queries", n + 1, len(queries))
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(queries) - len(rows)
+
+
+def answer_queries(
+    searcher: Searcher, asked: Sequence[LabelledQuery], out: str | Path, progress: Progress = silent, **settings: Any
+) -> tuple[int, int]:
+    """Write the answers as `fabula score --task moments` reads them; how many, and how many with nothing."""
+    numbers, nothing = VideoNumbers(), 0
+
+    def rankings() -> Iterator[Ranking]:
+        nonlocal nothing
+        for one, found in answer(searcher, asked, progress, **settings):
+            nothing += found.nothing
+            yield as_ranking(one.id, found, numbers)
+
+    write_rankings(rankings(), numbers, out)
+    return len(asked), nothing
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A calibration, and how it does on the queries that it was not fitted to."""
+
+    calibration: Calibration
+    figure: Figure
+    ece: float
+    refused: float  # share of held-out queries without an answer to which "nothing" is said at .5
+    lost: float  # share of those with one
+    held_out: int
+    unknown: int  # queries of which the embedder knows no word
+
+
+def calibrate_store(searcher: Searcher, queries: str | Path, progress: Progress = silent, seed: int = 0) -> Calibrated:
+    """Fit a calibration to half of the queries, test it on the other half and save it with the store."""
+    asked = read_queries_file(queries)
+    if searcher.store.folder is None:
+        raise SpecError("a calibration is kept in the store's folder; calibrate a copy in a folder")
+    sample, unknown = measure(searcher, asked, queries, progress)
+    rng = np.random.default_rng(seed)
+    half = np.zeros(len(sample.present), bool)
+    for kind in (True, False):  # half of each kind
+        at = rng.permutation(np.flatnonzero(sample.present == kind))
+        half[at[: len(at) // 2]] = True
+    fitted, left = calibrate.fit(sample.take(half), searcher.store.recipe, seed), sample.take(~half)
+    p = fitted.many(left.score, left.lift)
+    trade = calibrate.trade_off(p, left.present, [0.5])[0]
+    ece = calibrate.calibration_error(p, left.present)
+    held_out = {"ece": ece, "refused at .5": trade.refused, "lost at .5": trade.lost, "queries": len(p)}
+    fitted = replace(fitted, about={**fitted.about, "held out": held_out, "unknown": unknown})
+    fitted.save(searcher.store.folder / calibrate.FILE)
+    figure = calibrate.draw(p, left.present, "Calibration on queries that were held out")
+    return Calibrated(fitted, figure, ece, trade.refused, trade.lost, len(p), unknown)

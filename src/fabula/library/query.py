@@ -258,7 +258,7 @@ def read_part(tokens: list[Token], sign: float, pictures: bool) -> Part:
         if not tokens:
             raise SpecError(f"nothing follows the weight {found.group(1)}:; write what it weighs")
         if weight == 0:
-            raise SpecError("a weight of 0 says nothing; leave the part out")
+            raise SpecError("a weight of 0 has no effect; leave the part out")
     what = " ".join(token.text for token in tokens if token.text)
     if not what:
         raise SpecError('an empty part ""; say what to look for')

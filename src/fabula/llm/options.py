@@ -42,7 +42,7 @@ class EndpointOptions(Options):
     replay: Path | None = option(None, "Read answers from this file and send nothing.")
 
     def __post_init__(self) -> None:
-        self.set_paths("record", "replay")
+        super().__post_init__()
         if self.url == FAKE.rstrip(":"):
             object.__setattr__(self, "url", FAKE)
         for name in ("rpm", "tpm", "timeout"):

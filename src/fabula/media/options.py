@@ -4,10 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from fabula.core.errors import SpecError
 from fabula.core.options import MUST, Options, option
+
+if TYPE_CHECKING:
+    from fabula.jobs.runner import Runner
+
+
+class Placed(Protocol):
+    """Options that name the place where videos are processed."""
+
+    @property
+    def engine(self) -> str: ...
+    @property
+    def address(self) -> str | None: ...
+    @property
+    def processes(self) -> int | None: ...
+
+
+def check_engine(options: Placed) -> None:
+    if options.engine == "ray" and options.processes is not None:
+        raise SpecError("--processes has no effect with Ray; leave it out")
+    if options.engine != "ray" and options.address is not None:
+        raise SpecError("--address names a Ray cluster; say --engine ray")
+
+
+def choose_runner(options: Placed, on_cpu: bool, single: bool = False) -> Runner:
+    """This process, several processes, or Ray. A GPU, or a single video, takes one process."""
+    from fabula._kernels import processors
+    from fabula.jobs.processes import Processes
+    from fabula.jobs.runner import InProcess, runner_named
+
+    if options.engine == "ray":
+        return runner_named("ray", options.address)
+    count = options.processes or (processors() if on_cpu and not single else 1)
+    return InProcess() if count == 1 else Processes(count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +66,8 @@ class ExtractOptions(Options):
     overwrite: bool = option(False, "Replace an existing store.")
 
     def __post_init__(self) -> None:
-        self.set_paths("out", "weights", "work")
-        if self.engine == "ray" and self.processes is not None:
-            raise SpecError("--processes has no effect with Ray; leave it out")
-        if self.engine != "ray" and self.address is not None:
-            raise SpecError("--address names a Ray cluster; say --engine ray")
+        super().__post_init__()
+        check_engine(self)
 
 
 @dataclass(frozen=True, kw_only=True)

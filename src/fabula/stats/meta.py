@@ -1,4 +1,4 @@
-"""Which metric agrees with people? Correlations with intervals, and paired tests between metrics.
+"""Which metric agrees with people? Prints correlations with intervals, and paired tests between metrics.
 
     segment   τ-b, τ-c, ρ (Spearman), r (Pearson) over all judgements; accuracy over pairs of one cluster's segments,
               whose judgements are averaged first (where clusters hold one segment each: over all pairs); a tie is right

@@ -71,7 +71,7 @@ def pseudo_values(value: float, without: Array) -> Array:
 def spread(value: float, without: Array, videos: int) -> float:
     """σ of one video; where groups of videos were left out, that of a group, made smaller."""
     if len(without) < 2:
-        raise SpecError("one video says nothing of the spread; give two or more")
+        raise SpecError("one video shows no spread; name two or more")
     return float(np.std(pseudo_values(value, without), ddof=1)) * math.sqrt(videos / len(without))
 
 

@@ -19,9 +19,9 @@ TESTS: tuple[Test, ...] = ("randomisation", "bootstrap")
 class Resampling(Options):
     """How an interval is made."""
 
-    resamples: int = option(10_000, "Draws of videos.", shows_default=True, at_least=1)
-    seed: int = option(0, "The seed of the draws.", shows_default=True)
-    level: float = option(0.95, "The level of the intervals.", shows_default=True)
+    resamples: int = option(10_000, "Number of resamples of videos.", shows_default=True, at_least=1)
+    seed: int = option(0, "Random seed.", shows_default=True)
+    level: float = option(0.95, "Confidence level of the intervals.", shows_default=True)
     method: Method = option("bca", "Kind of interval.", shows_default=True)
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class PairedTest(Resampling):
     """How systems are compared."""
 
     test: Test = option("randomisation", "The paired test.", shows_default=True)
-    alpha: float = option(0.05, "A corrected p below it is marked.", shows_default=True)
+    alpha: float = option(0.05, "Level of significance: a smaller corrected p-value is marked.", shows_default=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +64,7 @@ class Clusters(Options):
 
     cluster: object = option(
         None,
-        "Draw groups of videos: a field of the references, a file of ids and groups, or a /pattern/ of ids.",
+        "Resample groups of videos: a field of the references, a file of ids and groups, or a /pattern/ of ids.",
         metavar="FIELD",
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from typing import Any
 
 from fabula.report.compare import p_value, tex
 from fabula.report.drawing.charts import draw_counts, draw_estimates
@@ -229,3 +230,41 @@ def page(r: Results) -> str:
     parts += [f"<p>{escape_text(text)}</p>" for text in (f"Rule: {rule(r)}.", f"Analysis: {analysis(r)}.", times)]
     head = draw_head(r.plan.title, STYLE, f"style-src '{hash_source(STYLE)}'")
     return f"{head}<body>{''.join(parts)}</body></html>\n"
+
+
+# ── plans and simulated studies, as lines ───────────────────────────────────────────────────────────────────────────
+
+
+def power_lines(found: Mapping[str, Any], systems: int) -> Iterator[str]:
+    yield f"measure\t{found['measure']}"
+    yield f"raters\t{found['raters']}"
+    yield f"items\t{found['items']}"
+    yield f"answers of a comparison\t{found['answers of a comparison']}"
+    smallest = found["smallest difference"]
+    if smallest is None:
+        yield "smallest difference\tnone: a single rater, or a single item, tells of nobody else"
+    else:
+        yield f"smallest difference\t{smallest:.3f}\tfound four times in five at α = {found['alpha']:g}"
+        if found["measure"] in ("static", "dynamic", "better"):
+            yield f"as a share\t{50 + 50 * smallest:.1f} % of the choices instead of 50 %"
+    if "power" in found:
+        yield f"power of {found['effect']:g}\t{found['power']:.3f}"
+    if systems > 2:
+        yield "note\tof one pair of systems; Holm's correction over all pairs costs some of it"
+
+
+def simulation_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"SIMULATED\t{found['studies']} studies of {found['raters']} raters"
+    if found["without a rater left"]:
+        yield f"studies in which nobody was left\t{found['without a rater left']}"
+    if found["value"] is not None:
+        yield f"{found['measure']} of {found['system']}\t{found['value']:.3f}"
+    if found["first description ahead"] is not None:
+        yield f"first description ahead\t{found['first description ahead']:.3f}"
+    yield f"difference found\t{found['found']:.3f}"
+    if found["power"] is not None:
+        yield f"power by formula, careful raters\t{found['power']:.3f}"
+    yield ""
+    yield "rater\tleft out\tof"
+    for kind, x in found["left out"].items():
+        yield f"{kind}\t{x['share']:.3f}\t{x['raters']}"

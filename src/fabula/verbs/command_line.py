@@ -101,7 +101,7 @@ class Verbs(VerbGroup):
         with name_broken_pipe():  # --help and --version write here
             return super().make_context(*given, **named)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         with name_broken_pipe():
             return super().invoke(ctx)
 
@@ -133,12 +133,12 @@ def fabula() -> None:
     \b
     fabula score preds.json --refs val_1.json val_2.json     every metric of the task, one table
     fabula score preds.json --refs val_1.json --protocol soda-2021
-    fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
+    fabula protocols preds.json --refs val_1.json            every published evaluator, and why they differ
     fabula compare a.json b.json --refs val_1.json           paired tests over videos
     fabula diagnose preds.json --refs val_1.json             what each kind of error costs
-    fabula stress                                            which metric notices what
-    fabula serve preds.json --refs val_1.json                look at timelines and pairs in a browser
-    fabula list metrics                                      what there is
+    fabula stress                                            how metrics react to perturbed references
+    fabula serve preds.json --refs val_1.json                show timelines and pairs in a browser
+    fabula list metrics                                      list metrics, formats, protocols …
     fabula demo                                              try it on the bundled stories
     """
 
@@ -195,9 +195,9 @@ def run() -> None:
         print_note("stopped; no file is left half written")
         sys.exit(130)
     except MemoryError:
-        end_with("memory ran out; give the process more, or work in parts: --work, fewer videos at a time")
+        end_with("memory ran out; use more memory, or score in parts: --work, fewer videos at a time")
     except RecursionError:
-        end_with("something is nested too deeply to be worked on; look for it in the files that were named")
+        end_with("the data is nested too deeply; check the named files")
     except OSError as error:
         end_with(describe_failure(error))
 

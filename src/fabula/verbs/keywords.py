@@ -202,39 +202,6 @@ class VideoKeywords(TypedDict, total=False):
     skip_bad: bool
 
 
-class ExtractKeywords(VideoKeywords, total=False):
-    with_: str
-    out: str | Path
-    fps: float | None
-    weights: str | Path | None
-    licence: str | None
-    work: str | Path | None
-    resume: bool
-    overwrite: bool
-
-
-class FindKeywords(VideoKeywords, total=False):
-    out: str | Path
-    detector: str
-    embedder: str
-    cluster: str
-    fps: float
-    shots: Literal["content", "transnetv2"]
-    side: int
-    licence: str | None
-    work: str | Path | None
-    resume: bool
-    overwrite: bool
-
-
-class CutKeywords(TypedDict, total=False):
-    out: str | Path
-    clips: str | Path | None
-    longest: float | None
-    kind: Literal["safetensors", "h5", "folder"]
-    overwrite: bool
-
-
 class IndexKeywords(VideoKeywords, total=False):
     store: str | Path
     with_: str | None
@@ -274,3 +241,148 @@ class SimulateKeywords(TypedDict, total=False):
     format: str | None
     out: Path
     overwrite: bool
+
+
+# ── tasks: the options of every task of ours; those of a plug-in are handed over as an options object ───────────────
+
+Changed = str | Sequence[str] | Mapping[str, object]  # NAME=VALUE
+Captions = Literal["fig", "cog"]
+Evaluator = Literal["tvr", "reloclnet", "qvhighlights"]
+
+
+class SettingKeywords(TypedDict, total=False):
+    epochs: int
+    steps: int | None
+    batch_size: int
+    accumulate: int
+    pass_steps: Literal["each", "together"]
+    optimizer: Literal["adam", "adamw", "bert", "bertadam"]
+    lr: float
+    weight_decay: float
+    no_decay: bool
+    betas: tuple[float, float]
+    eps: float
+    schedule: Literal["staircase", "constant", "linear", "cosine"]
+    warmup: float
+    decay: float
+    decay_from: int
+    decay_every: int
+    decay_times: int | None
+    clip_norm: float | None
+    clip_value: float | None
+    precision: Literal["32", "bf16", "16-mixed"]
+    seed: int
+    validate_every: int
+    validate_steps: int | None
+    patience: int | None
+    best_by: str | Names
+    save_minutes: float | None
+    save_every: int | None
+    log_every: int
+    workers: int
+    device: str
+    threads: int | None
+
+
+class TaskDataKeywords(TypedDict, total=False):
+    """What training and prediction read."""
+
+    data: str | Path | None
+    features: str | Path | Paths | None
+    format: str | None
+    rate: float | None
+    skip_bad: bool
+    skip_missing: bool
+    words: str | Path | None
+    tokenizer: str | Path | None
+    captions: Captions | None
+    rewrites: str | Path | None
+    protocol: Evaluator | None
+    set_: Changed
+
+
+class TrainKeywords(SettingKeywords, TaskDataKeywords, total=False):
+    model: str | None
+    tiny: bool
+    preset: str | None
+    config: str | Path | None
+    from_: str | Path | None
+    from_part: str
+    from_words: str | Path | None
+    out: str | Path
+    resume: bool
+    overwrite: bool
+    tensorboard: bool
+    wandb: str | None
+    mlflow: str | None
+    val: str | Path | None
+    min_count: int | None
+    words_from: Literal["train", "train+val"] | None
+    max_events: int | None
+    wordpiece: str | Path | None
+    pieces: int
+    slow_scores: bool
+    train: Captions
+    test: Captions
+    matcher: str | None
+    captioner: Literal["standard", "light", "none"] | None
+    streams: str | None
+    encoder: bool | None
+    hard: int | None
+
+
+class AnalyseKeywords(TaskDataKeywords, total=False):
+    batch_size: int
+    device: str
+    split: str
+    sets: str | Names
+    most: int
+    eps: tuple[float, ...] | list[float]
+
+
+class PredictKeywords(TaskDataKeywords, total=False):
+    batch_size: int
+    device: str
+    videos: Paths
+    split: str
+    weights: str | Path | Names | None
+    other_features: bool
+    page: str | Path | None
+    task: Literal["fitb", "caption"] | None
+    people: Literal["model", "same", "different"]
+    cast: str | Path | None
+    longest: float
+    granularity: Captions | None
+    corpus: Literal["asked", "store"]
+    form: Literal["tvr", "qvhighlights", "lines"] | None
+    top: int
+    work: str | Path | None
+    resume: bool
+    part: int
+    processes: int
+    engine: Literal["local", "ray"]
+    address: str | None
+    candidates: str | Path | None
+    disturbed: int
+    fit: str | Path | None
+    fit_kind: Literal["platt", "temperature"]
+    calibration: str | Path | None
+    diagram: str | Path | None
+    summary: str | Path | None
+
+
+class WorldKeywords(TypedDict, total=False):
+    difficulty: Literal["default", "easy", "hard", "faces"]
+    seed: int
+    train_films: int | None
+    val_films: int | None
+    test_films: int | None
+    clips: int | None
+    set_clips: int | None
+    cast: int | None
+    stay: float | None
+    told: float | None
+    absent: float | None
+    bystanders: float | None
+    pose: float | None
+    noise: float | None

@@ -82,7 +82,7 @@ def open_socket(binding: Binding) -> socket.socket:
     except OSError as error:
         found.close()
         raise InputError(
-            f"port {binding.port} of {binding.host} cannot be had ({error.strerror})",
+            f"port {binding.port} of {binding.host} cannot be opened ({error.strerror})",
             hint="choose another, or --port 0",
         ) from None
     return found

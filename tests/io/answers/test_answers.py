@@ -34,7 +34,7 @@ options = st.builds(
     bins=st.none() | st.just(100.0),
     reversed=st.sampled_from(["swap", "keep"]),
 )
-patient = settings(max_examples=150, deadline=5000, suppress_health_check=[HealthCheck.too_slow])
+patient = settings(max_examples=60, deadline=5000, suppress_health_check=[HealthCheck.too_slow])
 
 
 def accounted(text: str, known: Options) -> None:

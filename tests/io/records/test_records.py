@@ -13,7 +13,7 @@ from fabula import _kernels
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.data.moments import Queries, Rankings, VideoNumbers
-from fabula.documents.head import Head
+from fabula.documents.document import open_document
 from fabula.documents.records import BEGINS, Odd, Records, Shape, parse_odd_line, read_line_records, read_members
 from fabula.documents.records.plain import Read, find_extent, find_extent_python, parse_number, scan_records
 from fabula.io import moments
@@ -370,7 +370,7 @@ def test_broken_files_get_the_same_words(tmp_path, monkeypatch, shape, seed):
 def test_most_of_a_file_is_read_in_the_plain_lane(tmp_path):
     path = lines(tmp_path / "q.jsonl", [json.loads(QUERY % i) for i in range(5)])
     source = moments.Source(path, Notes(), noun="query")
-    (some,) = moments.choose_format(Head(path), None, "references").read_queries(source)
+    (some,) = moments.choose_format(open_document(path), None, "references").read_queries(source)
     assert isinstance(some, Queries)
     assert [q.text for q in some] == ['he says "no"'] * 5
 

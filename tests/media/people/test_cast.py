@@ -23,9 +23,9 @@ from tests.media.conftest import grey, write_sound, write_video
 from tests.media.people.conftest import MARKS, H, W, film
 
 
-def run(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fabula", "people", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+@pytest.fixture
+def run(command_line):
+    return lambda *arguments: command_line("people", *arguments)
 
 
 def test_who_is_where(cast):
@@ -132,7 +132,7 @@ def test_further_videos_join_those_that_were_looked_at(cast_films, tmp_path, cas
 # ── bad input ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_no_face_at_all(tmp_path):
+def test_no_face_at_all(tmp_path, run):
     path = write_video(tmp_path / "grey.mkv", [grey(90)] * 20)
     said: list[str] = []
     plan = Plan(out=tmp_path / "none.npz")
@@ -149,7 +149,7 @@ def test_no_face_at_all(tmp_path):
     assert merged.returncode == 2 and "there are no people: no face was found" in merged.stderr
 
 
-def test_videos_that_are_none(cast_films, tmp_path):
+def test_videos_that_are_none(cast_films, tmp_path, run):
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "broken.mp4").write_bytes(b"\0" * 5000)
@@ -169,7 +169,7 @@ def test_videos_that_are_none(cast_films, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["empty", "text", "half", "other", "pickle", "manifest"])
-def test_stores_that_are_none(cast, tmp_path, what):
+def test_stores_that_are_none(cast, tmp_path, what, run):
     path = tmp_path / "bad.npz"
     cast.save(tmp_path / "good.npz")
     raw = (tmp_path / "good.npz").read_bytes()
@@ -333,7 +333,7 @@ def test_long_shots_are_cut(cast):
     assert [b for _, b in spans[:-1]] == [a for a, _ in spans[1:]]
 
 
-def test_cut_by_a_file(cast, tmp_path):
+def test_cut_by_a_file(cast, tmp_path, run):
     store = tmp_path / "people.npz"
     cast.save(store)
     clips = tmp_path / "clips.jsonl"

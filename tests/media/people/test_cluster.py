@@ -83,7 +83,7 @@ def test_linking_is_average_linkage_with_links(seed, eps):
     assert found == brute(means, frames, eps)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.data())
 def test_nobody_is_in_a_picture_twice(data):
     """Whatever the faces: tracks stay whole, and no two faces of one picture are one person."""

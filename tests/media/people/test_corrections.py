@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,9 +17,9 @@ from tests.media.people.conftest import MARKS, film
 EVIL = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fabula", "people", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+@pytest.fixture
+def run(command_line):
+    return lambda *arguments: command_line("people", *arguments)
 
 
 @pytest.fixture
@@ -60,7 +58,7 @@ def test_all_who_correct_at_once_are_heard(store):
     assert sorted(step["name"] for step in steps) == sorted(["first", *(f"name {k}" for k in range(12))])
 
 
-def test_two_who_are_seen_together_are_not_one(store):
+def test_two_who_are_seen_together_are_not_one(store, run):
     before = file_beside(store).exists()
     with pytest.raises(
         InputError, match=r"person 0 and person 1 are seen together in 10 pictures, first at 0\.1 s of 'a'"
@@ -116,7 +114,7 @@ def test_they_survive_another_look_and_another_grouping(cast_films, store):
         assert where(Cast.load(store)) == where(made)
 
 
-def test_what_no_longer_applies_is_told_and_kept(cast_films, store, tmp_path):
+def test_what_no_longer_applies_is_told_and_kept(cast_films, store, tmp_path, run):
     name(store, 1, "Anna")
     split(store, 0, [6])  # in b
     merge(store, [1, 3])
@@ -155,24 +153,24 @@ def test_files_of_corrections_that_are_none(store, text):
         Cast.load(store)
 
 
-def test_a_file_of_corrections_that_is_none_is_one_line(store):
+def test_a_file_of_corrections_that_is_none_is_one_line(store, run):
     file_beside(store).write_text("{")
     seen = run("info", store)
     assert seen.returncode == 2 and len(seen.stderr.splitlines()) == 1
 
 
-def test_the_command_line(store, tmp_path):
+def test_the_command_line(store, tmp_path, run):
     assert "new: person 3; 4 people" in run("split", store, 0, "--tracks", "6").stderr
     assert run("name", store, 3, EVIL).returncode == 0
     assert "one person now" in run("merge", store, 1, 3).stderr
     assert "3" in run("info", store).stdout
-    assert "taken back: merge" in run("undo", store).stderr
+    assert "undone: merge" in run("undo", store).stderr
     assert run("split", store, 0, "--tracks", "x").returncode == 2
     done = run("group", store, "--cluster", "dbscan(eps=0.2)", "-o", tmp_path / "paper.npz")
     assert "3 people, 0 impossible merges" in done.stderr
 
 
-def test_names_are_inert_on_the_page(store, tmp_path):
+def test_names_are_inert_on_the_page(store, tmp_path, run):
     name(store, 0, EVIL)
     assert run("show", store, "-o", tmp_path / "people.html", "--title", EVIL).returncode == 0
     text = (tmp_path / "people.html").read_text()

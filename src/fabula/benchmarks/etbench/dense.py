@@ -66,7 +66,7 @@ def read_records(document: Any, source: Source, audit: bool) -> list[Told]:
     samples = of_document(document, replace(source, argument=argument.strip(",") or None), TASKS)
     sources = list(dict.fromkeys(sample.source for sample in samples))
     if len(sources) > 1 and audit:
-        told = f"records of {len(sources)} sources are scored together, and by source beside it (by_type)"
+        told = f"records of {len(sources)} sources are scored together, and by source in by_type"
         source.notes.add(f"{told}; E.T. Bench's number is the mean over sources")
     return by_video(samples, source, audit) if reader == "etbench" else by_record(samples, source, audit)
 

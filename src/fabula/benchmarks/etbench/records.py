@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 from fabula.core.errors import shown
 from fabula.core.notes import name_id
 from fabula.documents.fields import Source, describe_value
-from fabula.documents.files import has_lines, load_json
-from fabula.documents.records import read_line_objects
 from fabula.io.format import HeadRule
 
 ENTRY = '{"task", "source", "idx", "video", "tgt", "a"}'
@@ -38,15 +36,15 @@ class Sample(NamedTuple):
 
 def read_samples(source: Source, tasks: Sequence[str]) -> list[Sample]:
     """The records of a file that belong to these tasks; all of one task, which is named where there are several."""
-    if has_lines(source.path):
-        return sort_samples(((f"line {n}", entry) for n, entry in read_line_objects(source.path)), source, tasks)
-    return of_document(load_json(source.path), source, tasks)
+    if source.document.lines:
+        return sort_samples(source.document.entries(), source, tasks)
+    return of_document(source.document.tree(), source, tasks)
 
 
 def of_document(document: Any, source: Source, tasks: Sequence[str]) -> list[Sample]:
     """The same of a document, or of numbered lines."""
     if isinstance(document, Iterator):
-        return sort_samples(((f"line {n}", entry) for n, entry in document), source, tasks)
+        return sort_samples(document, source, tasks)
     listed = source.listing(document, "the root", hint=f"E.T. Bench is [{ENTRY}, …]")
     return sort_samples(((f"entry {i}", entry) for i, entry in enumerate(listed)), source, tasks)
 

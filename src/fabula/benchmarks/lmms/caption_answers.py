@@ -10,8 +10,8 @@ from typing import Any
 
 from fabula.benchmarks.lmms.captions import find_caption
 from fabula.benchmarks.lmms.log import is_sample, sample_text, task_values
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
-from fabula.documents.head import Head
 from fabula.io.answers.hosts import note_failed
 from fabula.io.format import Format
 from fabula.io.stories import TEXTS
@@ -22,11 +22,10 @@ WORDS = (*TEXTS, "caption")
 Id = str | int
 
 
-def read_answers(lines: Iterator[tuple[int, Any]], source: Source) -> dict[Id, str]:
+def read_answers(lines: Iterator[tuple[str, Any]], source: Source) -> dict[Id, str]:
     """One candidate an item."""
     found: dict[Id, str] = {}
-    for number, entry in lines:
-        at = f"line {number}"
+    for at, entry in lines:
         entry = source.mapping(entry, at, hint=f"an answer is {SHAPE}")
         id, text = read_sample(entry, at, source) if is_sample(entry) else read_line(entry, at, source)
         if id in found:
@@ -48,7 +47,7 @@ def read_sample(entry: dict[str, Any], at: str, source: Source) -> tuple[Id, Any
     return id, sample_text(entry, at, source)
 
 
-def is_answer(head: Head) -> bool:
+def is_answer(head: Document) -> bool:
     """A line with a model's words, or of lmms-eval's log; with a `cand` it is a pair."""
     entry = head.first_entry
     has_words = any(isinstance(entry.get(key), str) for key in ("answer", "text", "caption"))

@@ -7,7 +7,7 @@ Also {"answer", "pred", "video"} by itself. Segments of one video belong togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fabula.data.stories import Item
@@ -27,10 +27,9 @@ def find_caption(entry: Any) -> Mapping[str, Any] | None:
     )
 
 
-def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line") -> Iterator[Item]:
+def read_items(entries: Iterable[tuple[str, Any]], source: Source) -> Iterator[Item]:
     seen: set[str | int] = set()
-    for number, entry in objects:
-        at = f"{where} {number}"
+    for number, (at, entry) in enumerate(entries, 1):
         found = find_caption(source.mapping(entry, at, hint=f"a sample is {SHAPE}"))
         if found is None:
             raise source.wrong("the line does not hold what its task compared", None, at, f"a sample is {SHAPE}")

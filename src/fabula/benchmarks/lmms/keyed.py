@@ -15,8 +15,6 @@ from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
 from fabula.data.moments import Query, Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.files import has_lines, load_json
-from fabula.documents.records import read_line_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, read_rows, read_window, read_words, split_rows
@@ -30,10 +28,10 @@ LONGEST = 200  # characters of a truth
 
 def entries(source: Source) -> Iterator[tuple[str, Any]]:
     """Every key with its answer."""
-    if has_lines(source.path):
-        objects = [(f"line {number}", entry) for number, entry in read_line_objects(source.path)]
+    if source.document.lines:
+        objects = list(source.document.entries())
     else:
-        document = load_json(source.path)
+        document = source.document.tree()
         listed = document if isinstance(document, list) else [document]
         objects = [(f"entry {i}" if isinstance(document, list) else "the root", o) for i, o in enumerate(listed)]
     for at, some in objects:

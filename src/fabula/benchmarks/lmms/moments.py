@@ -10,9 +10,8 @@ from typing import Any
 
 from fabula.benchmarks.lmms.log import sample_text, sample_truth
 from fabula.data.moments import Query, Ranking, VideoNumbers
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
-from fabula.documents.files import read_objects
-from fabula.documents.head import Head
 from fabula.io.answers.hosts import note_failed
 from fabula.io.format import MOMENTS, Format, HeadRule
 from fabula.io.moments import Answers
@@ -22,8 +21,8 @@ SHAPE = '{"doc_id", "filtered_resps", a metric: {"video>>>sentence>>>[start, end
 
 
 def list_samples(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, entry in read_objects(source.path):
-        yield f"line {number}", check_object(entry, f"line {number}", source, SHAPE)
+    for at, entry in source.document.entries():
+        yield at, check_object(entry, at, source, SHAPE)
 
 
 def read_queries(source: Source) -> Iterator[Query]:
@@ -49,7 +48,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
         )
 
 
-def holds_truth(head: Head) -> bool:
+def holds_truth(head: Document) -> bool:
     return sample_truth(dict(head.first_object)) is not None
 
 

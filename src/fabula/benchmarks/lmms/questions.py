@@ -14,7 +14,6 @@ from typing import Any
 from fabula.benchmarks.lmms.log import sample_text, task_values
 from fabula.data.questions import Response
 from fabula.documents.fields import Source
-from fabula.documents.files import read_objects
 from fabula.io.format import Format, HeadRule
 from fabula.io.questions.lines import number_entries, read_asked
 
@@ -23,8 +22,7 @@ ROW = HeadRule(all=("video_name", "qa_list"))
 
 
 def read_log(source: Source) -> Iterator[Response]:
-    for number, entry in read_objects(source.path):
-        at = f"line {number}"
+    for at, entry in source.document.entries():
         entry = source.mapping(entry, at)
         doc = entry.get("doc")
         names = [v["video_name"] for v in task_values(entry) if isinstance(v.get("video_name"), str)]

@@ -17,11 +17,10 @@ from fabula.io.format import STORIES, Format, HeadRule
 
 
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
-    yield from files.read_stories(((n, as_answer(entry, n, source)) for n, entry in document), source)
+    yield from files.read_stories(((at, as_answer(entry, at, source)) for at, entry in document), source)
 
 
-def as_answer(entry: Any, number: int, source: Source) -> dict[str, Any]:
-    at = f"line {number}"
+def as_answer(entry: Any, at: str, source: Source) -> dict[str, Any]:
     entry = source.mapping(entry, at, hint='a sample is {"doc_id", "filtered_resps", …}')
     source.entry(entry, "doc_id", None, at)
     answer = {"id": sample_id(entry), "answer": sample_text(entry, at, source)}

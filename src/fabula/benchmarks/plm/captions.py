@@ -13,11 +13,10 @@ SHAPE = '{"uid", "video", "masklet_id", "total_frames", "caption", "start_frame"
 KNOWN = frozenset({"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"})
 
 
-def read_rows(lines: Iterator[tuple[int, Any]], source: Source) -> dict[str | int, tuple[str, ...]]:
+def read_rows(lines: Iterator[tuple[str, Any]], source: Source) -> dict[str | int, tuple[str, ...]]:
     """One reference a row; when it happens is what the model was told, and nothing that is scored."""
     found: dict[str | int, tuple[str, ...]] = {}
-    for number, row in lines:
-        at = f"line {number}"
+    for at, row in lines:
         row = source.mapping(row, at, hint=f"a row is {SHAPE}")
         id = row_id(row, at, source)
         if id in found:

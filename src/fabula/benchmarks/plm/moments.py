@@ -11,7 +11,6 @@ from fabula.benchmarks.lmms.log import sample_text
 from fabula.benchmarks.plm.rows import SHOWN, read_frames, read_scale, row_id, sample_row
 from fabula.data.moments import Query, Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.records import read_line_objects
 from fabula.io.answers.hosts import note_failed
 from fabula.io.format import Format, HeadRule
 from fabula.io.moments import Answers
@@ -23,8 +22,7 @@ KNOWN = frozenset({"uid", "video", "caption", "start_frame", "end_frame", "total
 
 
 def read_queries(source: Source) -> Iterator[Query]:
-    for number, row in read_line_objects(source.path):
-        at = f"line {number}"
+    for at, row in source.document.entries():
         row = check_object(row, at, source, SHAPE)
         id = row_id(row, at, source)
         window = read_frames(row, read_scale(row, id, at, source), id, at, source)
@@ -35,8 +33,7 @@ def read_queries(source: Source) -> Iterator[Query]:
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     """lmms-eval's --log_samples: the row's uid stands in what the task returned."""
-    for number, entry in read_line_objects(source.path):
-        at = f"line {number}"
+    for at, entry in source.document.entries():
         id = row_id(sample_row(check_object(entry, at, source, SAMPLE), at, source), at, source)
         text = read_words(sample_text(entry, at, source), at, id, source)
         yield "", Ranking(id, NO_WINDOWS, answer=note_failed(text, id, source))

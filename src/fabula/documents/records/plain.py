@@ -170,7 +170,7 @@ def parse_number(token: bytes) -> float:
 
 
 def parse_word(token: bytes) -> str:
-    """A text that is kept: as JSON reads it, of bearable length, no half characters."""
+    """A text that is kept: as JSON reads it, of reasonable length, no half characters."""
     require(token, token[:1] == b'"' and len(token) <= LONGEST_CAPTION + 2)
     try:
         text: str = json.loads(token)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError
 from fabula.documents.files import LineBytes, load_json, parse_json
@@ -17,6 +16,9 @@ from fabula.documents.records import plain
 from fabula.documents.records.plain import BLANKS, Shape, find_extent
 from fabula.documents.records.tables import lookahead, parse_lines
 from fabula.documents.safe_open import check_held, open_bytes
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 CHUNK = 1 << 20  # bytes read at a time
 NEAR = 64  # bytes: a record that ends so near to the end of the text may only lack what follows it
@@ -49,7 +51,7 @@ class Text:
 
     holds = "line"  # what must fit into it
 
-    def __init__(self, path: Path, stream: IO[bytes], chunk: int = CHUNK) -> None:
+    def __init__(self, path: File, stream: IO[bytes], chunk: int = CHUNK) -> None:
         self.path, self.stream, self.chunk = path, stream, chunk
         self.data = bytearray(2 * chunk + 1)
         self.at = self.end = 0
@@ -76,12 +78,12 @@ class Text:
         return found
 
 
-def read_line_records(path: Path, shape: Shape, chunk: int = CHUNK) -> Iterator[Records | Odd]:
+def read_line_records(path: File, shape: Shape, chunk: int = CHUNK) -> Iterator[Records | Odd]:
     """A file of JSON lines: runs of plain records, and the lines between them that are not."""
     return lookahead(cut_runs(path, shape, chunk))
 
 
-def cut_runs(path: Path, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
+def cut_runs(path: File, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
     number = 1
     with open_bytes(path) as stream:
         text = Text(path, stream, chunk)
@@ -101,12 +103,12 @@ def cut_runs(path: Path, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
             text.data[whole] = held
 
 
-def read_line_chunks(path: Path, shape: Shape) -> Iterator[Records | list[tuple[int, Any]]]:
+def read_line_chunks(path: File, shape: Shape) -> Iterator[Records | list[tuple[int, Any]]]:
     """A file of JSON lines, some at a time: as records where all of them are plain, else as numbered objects.
 
     For formats whose lines are plain or nearly all of them are not: what is wrong is then said as without the kernel.
     """
-    for before, data in LineBytes(path, path):
+    for before, data in LineBytes(path):
         start = len(codecs.BOM_UTF8) if not before and data.startswith(codecs.BOM_UTF8) else 0
         found = plain.scan_records(data + b"\0", start, len(data), True, shape)
         if not found.ended:
@@ -205,7 +207,7 @@ class Document(Text):
             place, ended = place + 1, self.take(b",]") == b"]"
 
 
-def read_members(path: Path, lists: Sequence[str], shape: Shape, chunk: int = CHUNK) -> Iterator[tuple[str, Any]]:
+def read_members(path: File, lists: Sequence[str], shape: Shape, chunk: int = CHUNK) -> Iterator[tuple[str, Any]]:
     """The root's members, streamed: (key, value); of the lists named, (key, BEGINS), then (key, Records or Odd) …"""
     try:
         with open_bytes(path) as stream:
@@ -222,6 +224,6 @@ def read_members(path: Path, lists: Sequence[str], shape: Shape, chunk: int = CH
         raise InputError("the file cannot be read as a stream", file=path, hint="is it being written?") from None
 
 
-def parse_odd_line(odd: Odd, path: Path) -> list[tuple[int, Any]]:
+def parse_odd_line(odd: Odd, path: object) -> list[tuple[int, Any]]:
     """The object of an odd line with its number; nothing where the line is blank."""
     return parse_lines(odd.text, path, odd.place - 1)

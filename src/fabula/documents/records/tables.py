@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,9 @@ from fabula._kernels import native
 from fabula.core.errors import InputError
 from fabula.documents.files import decode_text, parse_json
 from fabula.documents.safe_open import open_bytes
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 Table = NDArray[np.float64]  # [N, C]
 Piece = TypeVar("Piece")
@@ -110,7 +112,7 @@ def lookahead(stream: Iterator[Piece]) -> Iterator[Piece]:
             piece = coming.result()
 
 
-def read_line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
+def read_line_pieces(path: File, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
     """A file of JSON lines as a stream: the objects of some numbered lines without their tables, and the tables."""
     number = 0
     for left, tables in lookahead(cut_lines(path, key, chunk)):
@@ -118,7 +120,7 @@ def read_line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple
         number += left.count(b"\n")
 
 
-def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
+def cut_lines(path: File, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
     first = 0
     with open_bytes(path) as stream:
         while fresh := stream.read(chunk):
@@ -127,7 +129,7 @@ def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]
             first += len(shapes)
 
 
-def parse_lines(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:
+def parse_lines(text: bytes, path: object, before: int = 0) -> list[tuple[int, Any]]:
     """The objects of some lines with their numbers, from `before` + 1; blank lines are passed over.
 
     They are read as one list, which is quicker; where that fails, one by one, to name the line.
@@ -142,7 +144,7 @@ def parse_lines(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any
     return [(n, parse_json(decode_text(line, path, n).strip(), path, n)) for n, line in numbered]
 
 
-def read_line_objects(path: Path) -> Iterator[tuple[int, Any]]:
+def read_line_objects(path: File) -> Iterator[tuple[int, Any]]:
     """The objects of a .jsonl(.gz) file with their line numbers, streamed."""
     number = 0
     with open_bytes(path) as stream:

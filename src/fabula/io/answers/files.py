@@ -36,7 +36,7 @@ def number_entries(document: Any, source: Source) -> Iterator[tuple[str, Any]]:
     elif isinstance(document, list):
         yield from ((f"entry {i}", entry) for i, entry in enumerate(document))
     elif isinstance(document, Iterator):
-        yield from ((f"line {number}", entry) for number, entry in document)
+        yield from document
     else:
         source.mapping(document, "the root", hint=f"answers are lines of {SHAPE}")
 
@@ -85,10 +85,10 @@ def audit(
     path: str | Path, argument: str | None = None, durations: Mapping[str, float] | None = None
 ) -> tuple[Corpus, dict[str, Audit], Notes]:
     """A file of answers as a corpus, with the audit of each video and the remarks on all."""
-    from fabula.io import open_document
+    from fabula.io import open_stories
 
     source = Source(check_path(path), argument=argument)
-    document, _ = open_document(source.path, FORMAT)
+    document, _ = open_stories(source.document, FORMAT)
     audits: dict[str, Audit] = {}
     stories: list[Story] = []
     for video, story, answer in audit_entries(document, source, durations):
@@ -97,7 +97,7 @@ def audit(
         audits[video] = answer.audit
         stories.append(story)
     source.report()
-    corpus = Corpus({s.id: s for s in fill_silent(stories, source)}, name=str(source.path), format="answers")
+    corpus = Corpus({s.id: s for s in fill_silent(stories, source)}, name=str(source.document), format="answers")
     return corpus, audits, source.notes
 
 

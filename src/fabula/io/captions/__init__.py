@@ -3,65 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.data.stories import Item
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, read_objects
-from fabula.documents.head import Head
 from fabula.io.format import Format, Holds
 from fabula.io.shelf import Rule, Shelf
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 SHELF = Shelf(
     __name__,
     (
-        # which of COCO's two files is meant is said by where it is given
-        Rule("coco-results", holds="predictions", module="coco"),
-        Rule("coco-annotations", holds="references", module="coco"),
         Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
         Rule("spice", lambda head: is_inline(head.document), module="pairs"),
     ),
 )
 
 
-def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
+def read_items(predictions: str | File, refs: Sequence[str | File] = ()) -> tuple[list[Item], Notes]:
     """The items to score, in the references' order (inline: in the file's), and what was noticed."""
-    from fabula.io.captions import coco, pairs
+    from fabula.io.captions import pairs
 
-    source = Source(check_path(predictions), noun="item")
-    if has_lines(source.path) and (both := find_both(Head(source.path).first_entry)) is not None:
+    source = Source(open_document(predictions), noun="item")
+    if source.document.lines and (both := find_both(source.document.first_entry)) is not None:
         assert both.read_items is not None
-        return list(both.read_items(read_objects(source.path), source, "line")), source.notes
-    if has_lines(source.path):
-        if refs and "cand" in Head(source.path).first_entry:
-            raise InputError("a .jsonl of pairs has its references inline", file=source.path, hint="leave --refs out")
+        return list(both.read_items(source.document.entries(), source)), source.notes
+    if source.document.lines:
+        if refs and "cand" in source.document.first_entry:
+            raise InputError(
+                "a .jsonl of pairs has its references inline", file=source.document, hint="leave --refs out"
+            )
         if refs:
-            candidates = read_lines(source, "predictions")
-            return join_items(candidates, [read_references(check_path(r), source.notes) for r in refs], source)
-        return list(pairs.read_items(read_objects(source.path), source)), source.notes
-    document = load_json(source.path)
-    if not refs:
-        if not is_inline(document):
-            hint = f"name the references with --refs, or give {pairs.SHAPE} lines in a .jsonl"
-            raise InputError("the references are missing", file=source.path, hint=hint)
-        return list(pairs.read_items(iter(enumerate(document)), source, "entry")), source.notes
-    return join_items(
-        coco.read_results(document, source), [read_references(check_path(r), source.notes) for r in refs], source
-    )
+            return join_items(read_side(source, "predictions"), refs, source)
+        return list(pairs.read_items(source.document.entries(), source)), source.notes
+    if refs:
+        return join_items(read_side(source, "predictions"), refs, source)
+    document = source.document.tree()
+    if not is_inline(document):
+        hint = f"name the references with --refs, or give {pairs.SHAPE} lines in a .jsonl"
+        raise InputError("the references are missing", file=source.document, hint=hint)
+    return list(pairs.read_items(((f"entry {i}", entry) for i, entry in enumerate(document)), source)), source.notes
 
 
-def is_items(path: str | Path) -> bool:
+def is_items(file: str | File) -> bool:
     """A first look at a file: a JSON list, or lines with a candidate, are items; anything else may be stories."""
-    path = check_path(path)
-    if holds_only_stories(path):
+    document = open_document(file)
+    if document.holds_only_stories:
         return False
-    if has_lines(path):
-        first = Head(path).first_entry
-        return "cand" in first or find_both(first) is not None
-    return Head(path).text.lstrip()[:1] == "["
+    if document.lines:
+        return "cand" in document.first_entry or find_both(document.first_entry) is not None
+    return document.text.lstrip()[:1] == "["
 
 
 def find_both(first: Mapping[str, Any]) -> Format | None:
@@ -70,33 +66,30 @@ def find_both(first: Mapping[str, Any]) -> Format | None:
     return next(map(SHELF.by_rule, rules), None)
 
 
-def read_lines(source: Source, holds: Holds) -> dict[Any, Any]:
-    """One side, a line an item: candidates, or references."""
-    rule = next(r for r in SHELF.rules if r.holds == holds and "*.jsonl" in r.pattern)
-    read = SHELF.by_rule(rule).read_captions
+def find_side(holds: Holds, lines: bool) -> Format:
+    """The format of candidates, or of references: a line an item, or a document of them."""
+    pattern = "*.jsonl" if lines else "*.json"
+    return SHELF.by_rule(next(r for r in SHELF.rules if (r.holds, r.pattern) == (holds, pattern)))
+
+
+def read_side(source: Source, holds: Holds) -> dict[Any, Any]:
+    lines = source.document.lines
+    read = find_side(holds, lines).read_captions
     assert read is not None
-    return dict(read(read_objects(source.path), source))
+    return dict(read(source.document.entries() if lines else source.document.tree(), source))
 
 
 def is_inline(document: Any) -> bool:
     return isinstance(document, list) and bool(document) and isinstance(document[0], dict) and "refs" in document[0]
 
 
-def read_references(path: Path, notes: Notes) -> dict[str | int, tuple[str, ...]]:
-    from fabula.io.captions import coco
-
-    source = Source(check_path(path), notes, noun="item")
-    if has_lines(source.path):
-        return read_lines(source, "references")
-    return coco.read_annotations(load_json(source.path), source)
-
-
 def join_items(
-    candidates: dict[str | int, str], sets: Sequence[dict[str | int, tuple[str, ...]]], source: Source
+    candidates: dict[str | int, str], refs: Sequence[str | File], source: Source
 ) -> tuple[list[Item], Notes]:
     """Several annotation files add up: all their captions of an image are its references."""
     references: dict[str | int, tuple[str, ...]] = {}
-    for found in sets:
+    for path in refs:
+        found = read_side(Source(open_document(path), source.notes, noun="item"), "references")
         for id, captions in found.items():
             references[id] = references.get(id, ()) + captions
     unknown = [id for id in candidates if id not in references]

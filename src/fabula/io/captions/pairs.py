@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.data.stories import Item
@@ -13,11 +13,10 @@ SHAPE = '{"id": id, "cand": text, "refs": [text, …]}'
 SPICE = {"id": "image_id", "cand": "test", "refs": "refs"}  # what SPICE's input calls them
 
 
-def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line") -> Iterator[Item]:
-    """Items from numbered objects; an error names the line and the id."""
+def read_items(entries: Iterable[tuple[str, Any]], source: Source) -> Iterator[Item]:
+    """Items from entries; an error names the place and the id."""
     seen: set[str | int] = set()
-    for number, entry in objects:
-        at = f"{where} {number}"
+    for at, entry in entries:
         entry = source.mapping(entry, at, hint=f"an item is {SHAPE}")
         names = SPICE if "test" in entry and "cand" not in entry else {n: n for n in SPICE}
         id = source.identity(source.entry(entry, names["id"], at=at), f"{at} {names['id']}")

@@ -7,17 +7,16 @@ clips belong together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, name_id
+from fabula.documents.document import open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, has_lines, holds_only_stories, read_lines, read_objects
-from fabula.documents.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
     from fabula.io.identity.captionsets import Sets
 
 
@@ -36,30 +35,32 @@ SHELF = Shelf(
 )
 
 
-def is_table(path: Path) -> bool:
+def is_table(file: str | File) -> bool:
     """Lines with tabs; anything that is not called JSON, and holds no stories."""
-    return not holds_only_stories(path) and not path.name.endswith((".json", ".json.gz", ".jsonl", ".jsonl.gz"))
+    document = open_document(file)
+    return not document.holds_only_stories and document.ending not in (".json", ".jsonl")
 
 
-def holds_ids(path: Path) -> bool:
+def holds_ids(file: str | File) -> bool:
     """A table of ids (`[P1],[P2]`, `_`) and not of captions: no field has blanks but next to commas and in brackets."""
-    fields = (text.rpartition("\t")[2].strip() for _, text in read_lines(check_path(path)))
+    fields = (text.rpartition("\t")[2].strip() for _, text in open_document(file).texts())
     pieces = (piece.strip() for field in fields for piece in field.split(","))
     return not any(len(piece.split()) > 1 and not (piece[0] == "[" and piece[-1] == "]") for piece in pieces)
 
 
-def is_pairs(path: Path) -> bool:
+def is_pairs(file: str | File) -> bool:
     """Candidates with their references inline."""
-    return has_lines(path) and "cand" in Head(check_path(path)).first_entry
+    document = open_document(file)
+    return document.lines and "cand" in document.first_entry
 
 
-def read_inline(path: Path, notes: Notes) -> tuple[Sets, Sets]:
+def read_inline(path: str | File, notes: Notes) -> tuple[Sets, Sets]:
     """Both sides of a file of pairs: references, candidates."""
     from fabula.io.captions import pairs
     from fabula.io.identity.captionsets import SetText
 
-    source = Source(check_path(path), notes, noun="captionset")
-    items = list(pairs.read_items(read_objects(source.path), source))
+    source = Source(open_document(path), notes, noun="captionset")
+    items = list(pairs.read_items(source.document.entries(), source))
     for item in items:
         if len(item.references) > 1:
             notes.add("{n} captionsets have several references; the first is used", name_id(item.id))
@@ -67,22 +68,22 @@ def read_inline(path: Path, notes: Notes) -> tuple[Sets, Sets]:
     return refs, {str(i.id): SetText((i.candidate or "",)) for i in items}
 
 
-def read_sets(path: Path, notes: Notes, format: str | None = None, grouping: Path | None = None) -> Sets:
+def read_sets(path: str | File, notes: Notes, format: str | None = None, grouping: str | File | None = None) -> Sets:
     """One side, from any of the shapes above."""
     from fabula import io
     from fabula.io.identity import captionsets, fillin
 
-    source = Source(check_path(path), notes, noun="captionset")
-    if is_table(source.path):
+    source = Source(open_document(path), notes, noun="captionset")
+    if is_table(source.document):
         if grouping is None:
-            raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
+            raise SpecError("the sets of clips are missing; name their file with --sets (valSets.csv)")
         return group_clips(source, fillin.read_grouping(grouping, notes))
     if format == "captionsets":
         return captionsets.read_sets(source)
-    entries = None if format else captionsets.list_entries(Head(source.path))
+    entries = None if format else captionsets.list_entries(source.document)
     if entries is not None:
         return captionsets.read_entries(entries, source)
-    corpus, remarks = io.read(source.path, format)
+    corpus, remarks = io.read(source.document, format)
     notes.extend(remarks)
     return {
         v: captionsets.SetText(tuple(e.caption or "" for e in story.in_order().events)) for v, story in corpus.items()
@@ -94,7 +95,7 @@ def group_clips(source: Source, sets: Sequence[tuple[str, ...]]) -> Sets:
     from fabula.io.identity import fillin
     from fabula.io.identity.captionsets import SetText
 
-    if holds_ids(source.path):
+    if holds_ids(source.document):
         labels = {
             clip: () if given == (fillin.NO_BLANK,) else given for clip, given in fillin.read_labels(source).items()
         }
@@ -103,18 +104,17 @@ def group_clips(source: Source, sets: Sequence[tuple[str, ...]]) -> Sets:
     known = {clip for clips in sets for clip in clips}
     for clip in captions:
         if clip not in known:
-            source.notes.add(f"{{n}} clips of {source.path} are in no set and are not scored", name_id(clip))
+            source.notes.add(f"{{n}} clips of {source.document} are in no set and are not scored", name_id(clip))
     return {c[0]: SetText(tuple(captions.get(k, "") for k in c)) for c in sets if any(k in captions for k in c)}
 
 
 def read_clip_captions(source: Source) -> dict[str, str]:
     """Clip → caption: the first and the last column."""
     found: dict[str, str] = {}
-    for number, text in read_lines(source.path):
+    for at, text in source.document.texts():
         clip, tab, rest = text.partition("\t")
-        at = f"line {number}"
         if not tab:
-            source.notes.add(f"{{n}} lines of {source.path} name a clip and no caption", name_id(clip))
+            source.notes.add(f"{{n}} lines of {source.document} name a clip and no caption", name_id(clip))
         if clip.strip() in found:
             raise source.wrong("this clip stands twice", clip.strip(), at, "keep one of the two lines")
         found[clip.strip()] = source.caption(rest.rpartition("\t")[2].strip(), at, clip.strip())

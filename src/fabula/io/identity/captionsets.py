@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fabula.documents.document import Document
 from fabula.documents.fields import Source
-from fabula.documents.files import encode_json, holds_only_stories
-from fabula.documents.head import Head
+from fabula.documents.files import encode_json
 from fabula.io.format import Format
 from fabula.io.identity import is_set
 
@@ -36,7 +36,7 @@ Sets = dict[str, SetText]  # in file order
 
 def read_sets(source: Source) -> Sets:
     """The sets of a file that is meant to hold them."""
-    entries = list_entries(Head(source.path))
+    entries = list_entries(source.document)
     if entries is None:
         raise source.wrong("no captionset", None, None, f"a line is {SHAPE}; leave the format out for anything else")
     return read_entries(entries, source)
@@ -48,11 +48,11 @@ def read_entries(entries: Iterable[tuple[str, Any]], source: Source) -> Sets:
     return found
 
 
-def list_entries(head: Head) -> Iterable[tuple[str, Any]] | None:
+def list_entries(head: Document) -> Iterable[tuple[str, Any]] | None:
     """The file's objects with their places, if it is one of captionsets."""
     if head.lines:
-        return ((f"line {n}", entry) for n, entry in head.stream) if is_set(head.sample) else None
-    document = None if holds_only_stories(head.path) else head.document
+        return head.entries() if is_set(head.sample) else None
+    document = None if head.holds_only_stories else head.document
     if isinstance(document, list) and document and is_set(document[0]):
         return ((f"entry {n}", entry) for n, entry in enumerate(document))
     return None
@@ -76,7 +76,7 @@ def write_sets(sets: Mapping[str, SetText], target: Source) -> Iterator[str]:
         line |= {} if one.captions is None else {"captions": one.captions}
         line |= {} if one.blanks is None else {"blanks": one.blanks}
         line |= {} if one.clips is None else {"clips": one.clips}
-        yield encode_json(line, target.path)
+        yield encode_json(line, target.document)
 
 
 def read_set(entry: dict[str, Any], at: str, source: Source) -> tuple[str, SetText]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from fabula.core.notes import Notes, name_id
 from fabula.data.identity import Clip, ClipSet
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, read_lines
+from fabula.documents.files import check_path
 from fabula.io.format import Format
 
 NO_BLANK = "_"
@@ -38,22 +38,22 @@ def read_predictions(path: str | Path, notes: Notes) -> Labels:
         raise source.wrong("no tab in any line, so no ids", next(iter(found)), None, LINE)
     for clip, ids in found.items():
         if not ids:
-            notes.add(f"{{n}} lines of {source.path} name a clip and no id", name_id(clip))
+            notes.add(f"{{n}} lines of {source.document} name a clip and no id", name_id(clip))
     return found
 
 
 def read_labels(source: Source) -> Labels:
     """Clip → the text between its commas, as it is spelled; () where the line has one column."""
     notes, found = source.notes, Labels()
-    for number, text in read_lines(source.path):
+    for at, text in source.document.texts():
         clip, _, rest = text.partition("\t")
-        clip, at = clip.strip(), f"line {number}"
+        clip = clip.strip()
         if clip in found:
             raise source.wrong("this clip stands twice", clip, at, "keep one of the two lines")
         field, tab, _ = rest.partition("\t")
         if tab:
             notes.add(
-                f"{{n}} lines of {source.path} have more than two columns; the others are not used", name_id(clip)
+                f"{{n}} lines of {source.document} have more than two columns; the others are not used", name_id(clip)
             )
         found[clip] = tuple(field.strip().split(",")) if rest else ()
     return found
@@ -66,11 +66,11 @@ def read_grouping(path: str | Path, notes: Notes) -> list[tuple[str, ...]]:
 
 def list_sets(source: Source) -> list[tuple[str, ...]]:
     sets, seen = list[tuple[str, ...]](), set[str]()
-    for number, text in read_lines(source.path):
+    for at, text in source.document.texts():
         clips = tuple(name for part in text.split("\t") if (name := part.strip()))
         for clip in clips:
             if clip in seen:
-                raise source.wrong("this clip stands twice", clip, f"line {number}", "a clip belongs to one set")
+                raise source.wrong("this clip stands twice", clip, at, "a clip belongs to one set")
             seen.add(clip)
         sets.append(clips)
     return sets

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,137 +16,40 @@ from fabula.data.moments import Id, Queries, Query, Ranking, Rankings, VideoNumb
 from fabula.data.repairs import REPAIRS
 from fabula.data.segments import find_fault, mend_event
 from fabula.data.stories import Event, Segment
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import check_path, pause_collector, write_text
-from fabula.documents.files import is_table as is_table_file
-from fabula.documents.head import Head
 from fabula.io.format import Format
 from fabula.io.shelf import Rule, Shelf, fits, list_known
 from fabula.io.stories import TEXTS
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 Role = Literal["references", "predictions"]
 # Which list of the file ("" where it has one), and a query's ranking, or those of many.
 Answers = Iterator[tuple[str, Ranking | Rankings]]
 
-CHARADES = re.compile(r"(\S+)\s+(-?\d+(?:\.\d+)?)\s+(-?\d+(?:\.\d+)?)\s*##(.*)")  # a line of Charades-STA
-LIST = re.compile(r"\s*\[\s*\{")
-ANNOTATIONS = re.compile(r'\s*\{\s*"annotations"\s*:')
-BY_ID = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{')
-RVMR = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\[\s*\{\s*"(video_name|timestamp|relevance|similarity)"')
-TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
-
 
 ANSWER_IDS = ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
-EGO4D = re.compile(r'\s*\{(?:\s*"(?:version|date|description|manifest)"\s*:\s*"[^"]*"\s*,)*\s*"videos"\s*:\s*\[')
-OMTG = re.compile(r'\s*\[\s*\{(?=[^{}]*"index"\s*:)(?=[^{}]*"answer"\s*:)(?=[^{}]*"prediction"\s*:)')
 
 
-def is_answer_lines(head: Head) -> bool:
+def is_answer_lines(head: Document) -> bool:
     first = head.first_object
     said = any(isinstance(first.get(key), str) for key in TEXTS)
     return said and any(key in first for key in ANSWER_IDS) and not {"windows", "video", "vid_name"} & set(first)
 
 
-def is_charades(head: Head) -> bool:
-    return CHARADES.match(head.text.lstrip()) is not None
-
-
-def is_didemo(head: Head) -> bool:
-    return LIST.match(head.text) is not None and '"times"' in head.text and '"annotation_id"' in head.text
-
-
-def is_ego4d(head: Head) -> bool:
-    return EGO4D.match(head.text) is not None and '"clips"' in head.text
-
-
-def is_ego4d_predictions(head: Head) -> bool:
-    return "ego4d_nlq_challenge" in head.text or ('"query_idx"' in head.text and '"predicted_times"' in head.text)
-
-
-def is_omtg(head: Head) -> bool:
-    return {"index", "answer", "prediction"} <= set(head.first_object) or OMTG.match(head.text) is not None
-
-
-def is_moment_lines(head: Head) -> bool:
+def is_moment_lines(head: Document) -> bool:
     first = head.first_object
     return "id" in first and ("windows" in first or "saliency" in first)
-
-
-def is_qvhighlights(head: Head) -> bool:
-    return "qid" in head.first_object and "relevant_windows" in head.first_object
-
-
-def is_qvhighlights_predictions(head: Head) -> bool:
-    first = head.first_object
-    return "qid" in first and ("pred_relevant_windows" in first or "pred_saliency_scores" in first)
-
-
-def is_rvmr(head: Head) -> bool:
-    return RVMR.match(head.text) is not None and '"relevance"' in head.text
-
-
-def is_rvmr_predictions(head: Head) -> bool:
-    return RVMR.match(head.text) is not None and '"video_name"' in head.text and '"relevance"' not in head.text
-
-
-def is_table(head: Head) -> bool:
-    """By its ending alone."""
-    return is_table_file(head.path)
-
-
-def is_timechat(head: Head) -> bool:
-    return '"timestamp"' in head.text and (ANNOTATIONS.match(head.text) or BY_ID.match(head.text)) is not None
-
-
-def is_timelens(head: Head) -> bool:
-    """The file of a benchmark, one object; or a line of the training set."""
-    first = head.first_object
-    if head.lines:
-        return {"video_path", "events"} <= set(first)
-    return BY_ID.match(head.text) is not None and '"spans"' in head.text and '"queries"' in head.text
-
-
-def is_tvr(head: Head) -> bool:
-    first = head.first_object
-    return "desc_id" in first and "predictions" not in first and "time" not in first
-
-
-def is_tvr_lines(head: Head) -> bool:
-    first = head.first_object
-    return ("desc_id" in first and "predictions" in first) or set(first) == {"video2idx"}
-
-
-def is_tvr_predictions(head: Head) -> bool:
-    return TVR.match(head.text) is not None
-
-
-def is_verified_fig(head: Head) -> bool:
-    first = head.first_object
-    return "desc_id" in first and "time" in first and "video" in first
 
 
 SHELF = Shelf(
     __name__,
     (
         Rule("answer-lines", is_answer_lines, "*.jsonl", "predictions"),
-        Rule("charades-sta", is_charades, "*.txt", "references"),
-        Rule("didemo", is_didemo, "*.json", "references"),
-        Rule("ego4d-nlq", is_ego4d, "*.json", "references"),
-        Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
-        Rule("omtg", is_omtg, "*.json, *.jsonl"),
-        Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
-        Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
-        Rule("rvmr", is_rvmr, "*.json", "references"),
-        Rule("rvmr-predictions", is_rvmr_predictions, "*.json", "predictions", module="rvmr"),
-        Rule("timechat-tvg", is_timechat, "*.json"),
-        Rule("timelens", is_timelens, "*.json, *.jsonl", "references"),
-        Rule("tvr", is_tvr, "*.jsonl", "references"),
-        Rule("tvr-lines", is_tvr_lines, "*.jsonl", "predictions"),
-        Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
-        Rule("verified-cog", None, "*.jsonl", "references"),
-        Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
-        Rule("vlmevalkit-grounding", is_table, "*.csv, *.tsv, *.xlsx"),
     ),
     patterns=("*.jsonl", "*.txt", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_queries", "read_rankings"),
@@ -160,7 +62,7 @@ def formats() -> list[Format]:
 
 
 def read_queries(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | File],
     notes: Notes,
     format: str | None = None,
     repair: Sequence[str] = (),
@@ -174,8 +76,8 @@ def read_queries(
     found: dict[Id, Query] = {}
     for path in paths:
         name, argument = split_argument(format)
-        source = Source(check_path(path), notes, noun="query", argument=argument)
-        chosen = choose_format(Head(source.path), name, "references", argument)
+        source = Source(open_document(path), notes, noun="query", argument=argument)
+        chosen = choose_format(source.document, name, "references", argument)
         assert chosen.read_queries is not None
         with pause_collector():
             for some in chosen.read_queries(source):
@@ -194,12 +96,12 @@ def read_queries(
 
 
 def read_rankings(
-    path: str | Path, numbers: VideoNumbers, notes: Notes, format: str | None = None
+    path: str | File, numbers: VideoNumbers, notes: Notes, format: str | None = None
 ) -> tuple[Answers, str]:
     """The rankings of a file as a stream, read while they are asked for; and the name of the format."""
     name, argument = split_argument(format)
-    source = Source(check_path(path), notes, noun="query", argument=argument)
-    chosen = choose_format(Head(source.path), name, "predictions", argument)
+    source = Source(open_document(path), notes, noun="query", argument=argument)
+    chosen = choose_format(source.document, name, "predictions", argument)
     assert chosen.read_rankings is not None
 
     def stream() -> Answers:
@@ -214,8 +116,8 @@ def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, path: str
     """Rankings as Fabula's own lines, whole or not at all."""
     from fabula.io.moments import lines
 
-    target = Source(check_path(path), noun="query")
-    write_text(target.path, lines.write_rankings(rankings, numbers, target))
+    target = Source(open_document(path), noun="query")
+    write_text(check_path(path), lines.write_rankings(rankings, numbers, target))
 
 
 def split_argument(format: str | None) -> tuple[str | None, str | None]:
@@ -224,7 +126,7 @@ def split_argument(format: str | None) -> tuple[str | None, str | None]:
     return name or None, argument or None
 
 
-def choose_format(head: Head, name: str | None, role: Role, argument: str | None = None) -> Format:
+def choose_format(head: Document, name: str | None, role: Role, argument: str | None = None) -> Format:
     """The format of a file: the one that is named, or the first that knows how it begins."""
     if name is not None:
         format = SHELF.find(name)
@@ -236,18 +138,18 @@ def choose_format(head: Head, name: str | None, role: Role, argument: str | None
         if argument is not None and format.argument is None:
             raise SpecError(f"the format {format.name!r} takes no argument; leave {':' + argument!r} out")
         return format
-    if is_table_file(head.path) and (found := SHELF.sniff(head, role)) is not None:
+    if head.is_table and (found := SHELF.sniff(head, role)) is not None:
         return found
     text = head.text.lstrip()
     if not text:
         hint = f"it should hold {role}"
-        raise InputError("the file is empty", file=head.path, hint=hint, noun="query")
+        raise InputError("the file is empty", file=head, hint=hint, noun="query")
     if (found := SHELF.sniff(head, role)) is not None:
         return found
-    first, pattern = head.first_object, SHELF.pattern_of(head.path)
+    first, pattern = head.first_object, SHELF.pattern_of(head)
     what = f"a line with {', '.join(map(shown, list(first)[:6]))}" if first else f"{shown(text)} at the beginning"
     hint = list_known(f for f in formats() if fits(f, pattern, role))
-    raise InputError(f"{what}: no known format of {role}", file=head.path, hint=hint, noun="query")
+    raise InputError(f"{what}: no known format of {role}", file=head, hint=hint, noun="query")
 
 
 def is_sound(some: Queries) -> bool:

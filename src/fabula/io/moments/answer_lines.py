@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fabula.data.moments import Ranking, VideoNumbers
 from fabula.documents.fields import Source
-from fabula.documents.records import read_line_objects
 from fabula.io.format import Format
 from fabula.io.moments import ANSWER_IDS, Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
@@ -18,8 +17,7 @@ ENTRY = '{"id": query, "answer": text}'
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
-    for number, entry in read_line_objects(source.path):
-        at = f"line {number}"
+    for at, entry in source.document.entries():
         entry = check_object(entry, at, source, ENTRY)
         id = read_id(entry, next((key for key in ANSWER_IDS if key in entry), "id"), at, source)
         words = next((key for key in TEXTS if key in entry), "answer")

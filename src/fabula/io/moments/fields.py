@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.errors import InputError
 from fabula.core.notes import name_id
-from fabula.data.moments import Id, Queries, Query, Span
+from fabula.data.moments import Id, Queries, Query, Saliency, Span
 from fabula.documents.fields import VAST, Source, describe_value, plain_caption
-from fabula.documents.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
+from fabula.documents.records import Odd, Shape, Table, parse_odd_line, read_line_records
 
 LONGEST_ANSWER = 20_000  # characters
 NO_WINDOWS = np.zeros((0, 2))  # of an answer whose words are still to be read
@@ -114,12 +115,11 @@ def read_saliency(value: Any, at: str, id: Id, source: Source) -> NDArray[np.flo
 
 def read_entries(source: Source, key: str, shape: str) -> Iterator[tuple[str, Id, dict[str, Any]]]:
     """The objects of a file of lines: where each stands, its id, which is under `key`, and itself."""
-    for number, entry in read_line_objects(source.path):
-        yield check_entry(number, entry, source, key, shape)
+    for at, entry in source.document.entries():
+        yield check_entry(at, entry, source, key, shape)
 
 
-def check_entry(number: int, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
-    at = f"line {number}"
+def check_entry(at: str, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
     entry = check_object(entry, at, source, shape)
     return at, read_id(entry, key, at, source), entry
 
@@ -131,10 +131,10 @@ def read_plain_queries(
 
     `keys` says what the file calls id, video, windows, duration, text, type.
     """
-    for some in read_line_records(source.path, fields):
+    for some in read_line_records(source.document, fields):
         if isinstance(some, Odd):
-            for number, entry in parse_odd_line(some, source.path):
-                yield slow(*check_entry(number, entry, source, keys["id"], shape))
+            for number, entry in parse_odd_line(some, source.document):
+                yield slow(*check_entry(source.document.place(number), entry, source, keys["id"], shape))
             continue
         nothing = [None] * some.n
         windows, counts = some[keys["windows"]]
@@ -150,3 +150,30 @@ def check_object(entry: Any, at: str, source: Source, shape: str) -> dict[str, A
     if not isinstance(entry, dict):
         raise source.wrong(f"expected an object, saw {describe_value(entry)}", None, at, f"it is {shape}")
     return entry
+
+
+def read_marks(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | None:
+    """The marks of the relevant clips; None where the data set has none."""
+    if "saliency_scores" not in entry:
+        return None
+    clips = source.listing(source.entry(dict(entry), "relevant_clip_ids", id), "relevant_clip_ids", id)
+    rows = source.listing(entry["saliency_scores"], "saliency_scores", id)
+    if len(clips) != len(rows):
+        raise refuse_marks(len(rows), len(clips), id, source)
+    for i, clip in enumerate(clips):
+        if type(clip) is not int or clip < 0:
+            problem = f"expected a clip's number, saw {clip!r}"
+            raise source.wrong(problem, id, f"relevant_clip_ids[{i}]", "clips are counted from 0")
+    marks = []
+    for i, row in enumerate(rows):
+        cells = source.listing(row, f"saliency_scores[{i}]", id, "a row is one mark per annotator")
+        if len(cells) != len(rows[0]) or not cells:
+            problem = f"{len(cells)} marks where the first clip has {len(rows[0])}"
+            raise source.wrong(problem, id, f"saliency_scores[{i}]", "every clip has one mark per annotator")
+        marks.append(tuple(source.number(c, f"saliency_scores[{i}]", id) for c in cells))
+    return Saliency(tuple(clips), tuple(marks))
+
+
+def refuse_marks(rows: int, clips: int, id: Id, source: Source) -> InputError:
+    problem = f"{rows} rows for {clips} relevant clips"
+    return source.wrong(problem, id, "saliency_scores", "give a row for each of relevant_clip_ids")

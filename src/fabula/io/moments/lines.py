@@ -28,6 +28,7 @@ from fabula.io.moments.fields import (
     check_entry,
     check_grade,
     read_duration,
+    read_marks,
     read_plain_queries,
     read_rows,
     read_saliency,
@@ -37,7 +38,6 @@ from fabula.io.moments.fields import (
     read_windows,
     split_rows,
 )
-from fabula.io.moments.qvhighlights import read_marks
 
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"
@@ -87,10 +87,10 @@ def read_graded(value: Any, id: Id, source: Source) -> tuple[Relevant, ...]:
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
-    for lines, lifted in read_line_pieces(source.path, "windows"):
+    for lines, lifted in read_line_pieces(source.document, "windows"):
         tables = list(lifted)
         for number, entry in lines:
-            at, id, entry = check_entry(number, entry, source, "id", ENTRY)
+            at, id, entry = check_entry(source.document.place(number), entry, source, "id", ENTRY)
             rows = np.zeros((0, 0))
             if (k := find_mark(entry.get("windows"))) is not None:
                 rows = tables[k - lifted.first]
@@ -125,7 +125,7 @@ def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, target: S
         line: dict[str, Any] = {"id": r.id, "windows": rows.tolist()}
         line |= {} if r.videos is None else {"videos": [names[v] for v in r.videos.tolist()]}
         line |= {} if r.saliency is None else {"saliency": r.saliency.tolist()}
-        yield encode_json(line, target.path)
+        yield encode_json(line, target.document)
 
 
 def write_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
@@ -137,7 +137,7 @@ def write_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
         line |= {} if q.type is None else {"type": q.type}
         marks = {} if q.saliency is None else {"clips": list(q.saliency.clips), "marks": list(q.saliency.marks)}
         graded = {} if q.graded is None else {"graded": [[r.video, *r.span, r.grade] for r in q.graded]}
-        yield encode_json(line | marks | graded, target.path)
+        yield encode_json(line | marks | graded, target.document)
 
 
 FORMAT = Format(

@@ -7,91 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.registry import close_to
 from fabula.data.questions import Response
+from fabula.documents.document import Document, FileDocument, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path, has_lines, is_table
-from fabula.documents.head import Head
+from fabula.documents.files import has_lines
 from fabula.io.format import Format, Holds
 from fabula.io.shelf import Rule, Shelf, list_known
 
-TABLES = "*.tsv, *.csv, *.xlsx, *.json"
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
+
 TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
 Responses = dict[str, Response]  # by their ids as text
 
 
-def is_lines(head: Head) -> bool:
+def is_lines(head: Document) -> bool:
     entry = head.first_entry
     return "id" in entry and "prediction" not in entry and ("answer" in entry or any(key in entry for key in TRUTH))
 
 
-def is_questions(head: Head) -> bool:
+def is_questions(head: Document) -> bool:
     """Beyond doubt: answers alone may be of anything, and so may most tables and logs."""
-    if is_table(head.path):
-        return holds_truth(head)
     if SHELF.is_certain(head):
         return True
-    entry = head.first_entry
-    own = "id" in entry and any(key in entry for key in TRUTH)
-    of_lines = (is_tarsier, is_aurora_questions)
-    return own or is_aurora(head) or (head.lines and any(knows(head) for knows in of_lines))
-
-
-def holds_truth(head: Head) -> bool:
-    """A table of text whose first line names the columns of DREAM-1K or VDC."""
-    if head.path.suffix.lower() == ".xlsx":
-        return False
-    columns = set(head.text.partition("\n")[0].strip().replace("\t", ",").split(","))
-    return {"caption_type", "question"} <= columns or {"index", "answer", "events"} <= columns
-
-
-def is_tarsier(head: Head) -> bool:
-    return {"dataset", "idx", "messages"} <= head.first_entry.keys()
-
-
-def is_aurora(head: Head) -> bool:
-    return {"doc", "resps"} <= head.first_entry.keys() and not head.lines
-
-
-def is_aurora_questions(head: Head) -> bool:
-    first: object = next(iter(head.first_entry.values()), None)
-    if not isinstance(first, list) or not first or not isinstance(first[0], dict):
-        return False
-    return {"question", "answer"} <= first[0].keys() and "id" not in head.first_entry
-
-
-def list_columns(head: Head) -> set[str]:
-    """Of a table, or of the first record of a list."""
-    if not is_table(head.path):
-        return set(head.first_entry)
-    from fabula.documents.sheets import read_table
-
-    return set(next(iter(read_table(head.path)), {}))
-
-
-def is_vdc(head: Head) -> bool:
-    return {"caption_type", "question"} <= list_columns(head)
-
-
-def is_dream(head: Head) -> bool:
-    columns = list_columns(head)
-    return "caption_type" not in columns and ("prediction" in columns or {"index", "answer"} <= columns)
+    entry = {} if head.is_table else head.first_entry
+    return "id" in entry and any(key in entry for key in TRUTH)
 
 
 SHELF = Shelf(
     __name__,
-    (
-        Rule("aurora", is_aurora, "*.json", "predictions"),
-        Rule("aurora-questions", is_aurora_questions, "*.jsonl", "references", module="aurora"),
-        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
-        Rule("tarsier", is_tarsier, "*.jsonl"),
-        Rule("vlmevalkit-dream", is_dream, TABLES, module="vlmevalkit"),
-        Rule("vlmevalkit-vdc", is_vdc, TABLES, module="vlmevalkit"),
-    ),
+    (Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
 )
@@ -102,11 +52,11 @@ def formats() -> list[Format]:
     return SHELF.formats()
 
 
-def read_responses(path: str | Path, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
+def read_responses(path: str | File, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
     """All of a file, by id."""
     name, _, argument = (format or "").partition(":")
-    source = Source(check_path(path), notes, noun="item", argument=argument or None)
-    chosen = choose_format(source.path, name or None, role)
+    source = Source(open_document(path), notes, noun="item", argument=argument or None)
+    chosen = choose_format(source.document, name or None, role)
     if argument and chosen.argument is None:
         raise SpecError(f"the format {chosen.name!r} takes no argument; leave {':' + argument!r} out")
     assert chosen.read_responses is not None
@@ -119,7 +69,7 @@ def read_responses(path: str | Path, notes: Notes, format: str | None = None, ro
     return found
 
 
-def choose_format(path: Path, name: str | None, role: Holds) -> Format:
+def choose_format(file: str | File, name: str | None, role: Holds) -> Format:
     """The format of a file: the one that is named, or the first that knows how it begins."""
     if name is not None:
         format = SHELF.find(name)
@@ -129,22 +79,23 @@ def choose_format(path: Path, name: str | None, role: Holds) -> Format:
         if role != "either" and format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
-    if (found := SHELF.sniff(Head(find_first(path)), role)) is not None:
+    document = open_document(file)
+    if (found := SHELF.sniff(find_first(document), role)) is not None:
         return found
-    raise InputError(f"no known format of {role}", file=path, hint=list_known(formats()), noun="item")
+    raise InputError(f"no known format of {role}", file=document, hint=list_known(formats()), noun="item")
 
 
-def find_first(path: Path) -> Path:
+def find_first(document: Document) -> Document:
     """The file by which a folder is known."""
-    if not path.is_dir():
-        return path
-    some = sorted(p for p in path.iterdir() if has_lines(p))
-    if not some:
-        raise InputError("the folder has no .jsonl", file=path, hint="name the file, or the folder that holds it")
-    return some[0]
+    if not (isinstance(document, FileDocument) and document.is_folder):
+        return document
+    files = sorted(p for p in document.path.iterdir() if has_lines(p))
+    if not files:
+        raise InputError("the folder has no .jsonl", file=document, hint="name the file, or the folder that holds it")
+    return open_document(files[0])
 
 
-def join_responses(answers: Responses, truth: Sequence[Responses], path: Path, notes: Notes) -> list[Response]:
+def join_responses(answers: Responses, truth: Sequence[Responses], path: object, notes: Notes) -> list[Response]:
     """What the references hold, in their order, with the answers of the other file."""
     known: Responses = {}
     for side in truth:

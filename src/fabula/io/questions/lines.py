@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.data.questions import Asked, Response
 from fabula.documents.fields import Source
-from fabula.documents.files import encode_json, has_lines, load_json, read_objects
+from fabula.documents.files import encode_json
 from fabula.io.format import Format
 
 KNOWN = frozenset(
@@ -19,10 +19,10 @@ SHAPE = '{"id": id, "answer": text, …}'
 
 def number_entries(source: Source) -> Iterator[tuple[str, Any]]:
     """Each entry of lines, or of a list, with its place."""
-    if has_lines(source.path):
-        yield from ((f"line {number}", entry) for number, entry in read_objects(source.path))
+    if source.document.lines:
+        yield from source.document.entries()
     else:
-        document = source.listing(load_json(source.path), "the root", None, f"it is a list of {SHAPE}")
+        document = source.listing(source.document.tree(), "the root", None, f"it is a list of {SHAPE}")
         yield from ((f"entry {number}", entry) for number, entry in enumerate(document))
 
 
@@ -95,7 +95,7 @@ def write_responses(responses: Iterable[Response], target: Source) -> Iterator[s
             entry["asked"] = [pair._asdict() for pair in response.asked]
         if response.traits:
             entry["traits"] = dict(response.traits)
-        yield encode_json(entry, target.path)
+        yield encode_json(entry, target.document)
 
 
 FORMAT = Format(

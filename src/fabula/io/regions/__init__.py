@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.registry import close_to
 from fabula.data.regions import FORMS, Boxes, Form, Picture, corners
+from fabula.documents.document import Document, open_document
 from fabula.documents.fields import Source
-from fabula.documents.files import check_path
-from fabula.documents.head import Head
 from fabula.io.format import Format
 from fabula.io.shelf import Rule, Shelf, list_known
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 Flags = NDArray[np.bool_]
 
@@ -31,25 +33,11 @@ FAR = 1e100  # pixels
 SLACK = 2.0  # pixels that a box may reach out of its image before it counts
 
 
-def is_coco(head: Head) -> bool:
-    first, keys = head.root
-    return "bbox" in keys if first == "[" else "annotations" in keys or "images" in keys
-
-
-def is_densecap(head: Head) -> bool:
-    first, keys = head.root
-    return first == "{" and ("results" in keys or "opt" in keys)
-
-
 SHELF = Shelf(
     __name__,
-    (
-        Rule("coco", is_coco),
-        Rule("densecap", is_densecap, holds="predictions"),
-        Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),
-        Rule("vg", lambda head: "regions" in head.root[1], holds="references"),
-    ),
+    (Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),),
     readers=("read_pictures",),
+    first=lambda head: dict.fromkeys(head.root[1]),
 )
 
 
@@ -58,14 +46,14 @@ def formats() -> list[Format]:
     return SHELF.formats()
 
 
-def choose_format(path: Path, asked: str | None) -> tuple[Format, Form]:
+def choose_format(file: str | File, asked: str | None) -> tuple[Format, Form]:
     """The format of a file and the form of its boxes."""
     name, colon, declared = (asked or "").partition(":")
     if asked in FORMS:
         name, declared = "", asked
     if colon and not declared:
         raise SpecError(f"{asked!r}: nothing follows the colon; it may be {', '.join(FORMS)}")
-    format = find_format(name) if name else sniff_format(Head(path))
+    format = find_format(name) if name else sniff_format(open_document(file))
     for form in format.forms:
         if form == (declared or format.forms[0]):
             return format, form
@@ -78,15 +66,15 @@ def find_format(name: str) -> Format:
     raise SpecError(f"no format of regions is called {name!r}; {close_to(name, [f.name for f in formats()])}")
 
 
-def sniff_format(head: Head) -> Format:
+def sniff_format(head: Document) -> Format:
     """The first format that knows how the file begins."""
     if head.empty:
-        raise InputError("the file is empty", file=head.path, hint="it should hold an image a line")
+        raise InputError("the file is empty", file=head, hint="it should hold an image a line")
     if (found := SHELF.sniff(head)) is not None:
         return found
     first, keys = head.root
     seen = f"{'a list of objects' if first == '[' else 'an object'} with {', '.join(map(shown, keys[:4])) or 'no keys'}"
-    raise InputError(f"{seen}: no known format of regions", file=head.path, hint=list_known(formats()))
+    raise InputError(f"{seen}: no known format of regions", file=head, hint=list_known(formats()))
 
 
 def read_pictures(format: Format, source: Source, form: Form) -> Iterator[Picture]:
@@ -95,7 +83,7 @@ def read_pictures(format: Format, source: Source, form: Form) -> Iterator[Pictur
 
 
 def read_references(
-    paths: Sequence[Path], notes: Notes, format: str | None = None, repair: Sequence[str] = ()
+    paths: Sequence[str | File], notes: Notes, format: str | None = None, repair: Sequence[str] = ()
 ) -> tuple[dict[str, Picture], Form]:
     """The images of one or more files by id, and the form of their boxes."""
     for way in repair:
@@ -104,8 +92,8 @@ def read_references(
     found: dict[str, Picture] = {}
     forms = set[Form]()
     for path in paths:
-        source = Source(check_path(path), notes, noun="image")
-        chosen, form = choose_format(source.path, format)
+        source = Source(open_document(path), notes, noun="image")
+        chosen, form = choose_format(source.document, format)
         watch = Watch(source, "reference")
         for picture in read_pictures(chosen, source, form):
             if picture.id in found:
@@ -121,7 +109,7 @@ def read_references(
 class Predictions:
     """The images of a predictions file, read anew each time they are asked for; remarks are made once."""
 
-    path: Path
+    path: str | File
     format: str | None
     notes: Notes
     form: Form = "xywh"
@@ -129,12 +117,12 @@ class Predictions:
     noted: bool = False
 
     def __post_init__(self) -> None:
-        self.chosen, self.form = choose_format(check_path(self.path), self.format)
+        self.chosen, self.form = choose_format(self.path, self.format)
         if self.chosen.holds == "references":
             raise SpecError(f"{self.path} has the format {self.chosen.name!r}, which holds references, not predictions")
 
     def __iter__(self) -> Iterator[Picture]:
-        source = Source(self.path, Notes() if self.noted else self.notes, noun="image")
+        source = Source(open_document(self.path), Notes() if self.noted else self.notes, noun="image")
         seen, watch = set[str](), Watch(source, "predicted")
         for picture in read_pictures(self.chosen, source, self.form):
             if picture.id in seen:
@@ -218,7 +206,7 @@ class Watch:
                 self.outside[form] += int(find_outside(corners(boxes, form), picture.size).sum())
 
     def add_notes(self) -> None:
-        name, role, form = self.source.path.name, self.role, self.form
+        name, role, form = self.source.document.filename, self.role, self.form
         if self.boxes < ENOUGH:
             return
         if form == "xywh" and self.rising == self.boxes:

@@ -10,14 +10,12 @@ from collections.abc import Iterator
 
 from fabula.data.regions import FORMS, Form, Picture
 from fabula.documents.fields import Source
-from fabula.documents.files import read_objects
 from fabula.io.format import Format
 from fabula.io.regions.fields import build_picture, read_size
 
 
 def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
-    for number, entry in read_objects(source.path):
-        at = f"line {number}"
+    for at, entry in source.document.entries():
         entry = source.mapping(entry, at, hint="an image is an object with image_id, boxes and captions")
         id = str(source.identity(source.entry(entry, "image_id", at=at), f"{at} image_id"))
         boxes, captions = (source.entry(entry, key, id, at) for key in ("boxes", "captions"))

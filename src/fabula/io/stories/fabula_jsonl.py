@@ -33,7 +33,7 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
 
 def refuse_twin(source: Source, video: str, number: int, first: int) -> InputError:
     problem = f"this video id stands twice, first on {source.unit} {first}"
-    return source.wrong(problem, video, f"{source.unit} {number}", "keep one of the two")
+    return source.wrong(problem, video, source.document.place(number), "keep one of the two")
 
 
 def read_chunks(chunks: LineBytes, source: Source) -> Iterator[tuple[int, Story]]:
@@ -52,7 +52,7 @@ def read_chunks(chunks: LineBytes, source: Source) -> Iterator[tuple[int, Story]
 def read_numbered(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
     """Each line's number and story. Nothing is kept, so that an id that stands twice is not noticed here."""
     for number, line in document:
-        at = f"{source.unit} {number}"
+        at = source.document.place(number)
         line = source.mapping(line, at, None, f"a line is {SHAPE}")
         video = source.text(source.entry(line, "id", None, at), f"{at} id", None, "an id is a JSON string")
         duration = source.duration(line["duration"], video, f"{at} duration") if "duration" in line else None
@@ -71,7 +71,7 @@ def read_event(entry: Any, number: int, i: int, video: str, source: Source) -> E
         caption, score = plain_caption(entry.get("caption")), plain_number(entry.get("score"))
         if segment is not None and 2 + (caption is not None) + (score is not None) == len(entry):
             return Event(segment, caption, score)
-    at = f"{source.unit} {number} events[{i}]"
+    at = f"{source.document.place(number)} events[{i}]"
     entry = source.mapping(entry, at, video, 'an event is {"start", "end", "caption", "score"}')
     start, end = source.entry(entry, "start", video, at), source.entry(entry, "end", video, at)
     segment = Segment(source.number(start, f"{at} start", video), source.number(end, f"{at} end", video))
@@ -84,14 +84,7 @@ def read_event(entry: Any, number: int, i: int, video: str, source: Source) -> E
 def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     note_losses(corpus, target)
     for video, story in corpus.items():
-        line: dict[str, Any] = {"id": video} | ({} if story.duration is None else {"duration": story.duration})
-        line["events"] = [
-            {"start": e.segment.start, "end": e.segment.end}
-            | ({} if e.caption is None else {"caption": e.caption})
-            | ({} if e.score is None else {"score": e.score})
-            for e in story.events
-        ]
-        yield encode_json(line, target.path)
+        yield encode_json(story.to_dict() | {"id": video}, target.document)
 
 
 FORMAT = Format(

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from fabula.annotation.moments import Moment
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes
 from fabula.data.moments import Query
@@ -53,8 +54,9 @@ class NoiseScorer:
         }
 
     @torch.no_grad()
-    def score(self, query: Query, captions: Sequence[str]) -> list[float]:
+    def score(self, moment: Moment, captions: Sequence[str]) -> list[float]:
         """c of each caption, in their order."""
+        query = Query(moment.id, moment.video, ((moment.start, moment.end),), moment.duration)
         data = Judged([query], [captions], self.shown)
         scores: list[list[float]] = self.model.predict(data.collate([data[0]]))
         return scores[0]

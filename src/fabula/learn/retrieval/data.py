@@ -27,8 +27,7 @@ from torch.utils.data import get_worker_info
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.data.moments import Id, Query, Span
-from fabula.documents.files import check_path
-from fabula.documents.head import Head
+from fabula.documents.document import open_document
 from fabula.io.moments import choose_format, read_queries
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows
@@ -55,7 +54,7 @@ def read_moments(
     `granularity`: of VERIFIED's files, the coarse or the fine caption is the query's text.
     """
     if granularity == "cog" and format is None:
-        known = choose_format(Head(check_path(path)), None, "references").name
+        known = choose_format(open_document(path), None, "references").name
         format = "verified-cog" if known == "verified-fig" else None
     queries = read_queries([path], Notes(), format)
     for id, query in queries.items():

@@ -49,7 +49,9 @@ class TrainOptions(shared.TrainOptions):
     rewrites: Path | None = option(None, "Rewritten and disturbed captions by id. Default: disturbed by rule.")
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
     skip_bad: bool = option(False, SKIP_BAD)
-    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+    format: str | None = option(
+        None, "Format of the moments (fabula list formats). Default: detected from the content."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,9 @@ class TrainOptions(shared.TrainOptions):
     )  # data.py
     skip_missing: bool = option(False, "Leave out videos that have no features.")
     skip_bad: bool = option(False, "Leave out videos without a duration or steps, or with a step behind their end.")
-    format: str | None = option(None, "Format of the annotations (fabula list formats). Default: known by its shape.")
+    format: str | None = option(
+        None, "Format of the annotations (fabula list formats). Default: detected from the content."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ class PredictOptions(shared.PredictOptions):
     data: Path | None = option(None, "Videos and durations: annotations, or a folder of splits.")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
-    format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
+    format: str | None = option(None, "Format of --data (fabula list formats). Default: detected from the content.")
     skip_bad: bool = same_as(TrainOptions, "skip_bad")
     weights: Path | None = option(None, "Weights of the extractor, if it has none of its own.")
     other_features: bool = option(False, "Accept features from another extractor than the run's.")

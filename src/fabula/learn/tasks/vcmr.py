@@ -69,7 +69,9 @@ class TrainOptions(shared.TrainOptions):
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
     skip_missing: bool = option(False, "Leave out queries whose video has no features.")
     skip_bad: bool = option(False, SKIP_BAD)
-    format: str | None = option(None, "Format of the queries (fabula list formats). Default: known by its shape.")
+    format: str | None = option(
+        None, "Format of the queries (fabula list formats). Default: detected from the content."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from fabula.core.options import MUST, Options, option, same_as
-from fabula.media.options import ExtractOptions
+from fabula.media.options import ExtractOptions, check_engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ class FindOptions(Options):
     overwrite: bool = option(False, "Replace an existing store. Its corrections are applied again.")
 
     def __post_init__(self) -> None:
-        self.set_paths("out", "work")
+        super().__post_init__()
+        check_engine(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,3 @@ class CutOptions(Options):
         "safetensors", "File format of the stores.", shows_default=True
     )
     overwrite: bool = option(False, "Replace existing stores.")
-
-    def __post_init__(self) -> None:
-        self.set_paths("out", "clips")

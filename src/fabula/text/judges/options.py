@@ -27,27 +27,23 @@ class JudgeOptions(Options):
     )
     judge_model: str | None = option(None, "Model that judges. Default: the one on record.")
     judge_key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the judge's key.")
-    judge_concurrency: int = option(8, "Judgements under way at once.", at_least=1, at_most=10_000)
-    judge_rpm: float | None = option(None, "Judgements a minute at the most.")
-    judge_timeout: float = option(120.0, "Seconds that a judgement may take.")
-    judge_retries: int = option(5, "Tries again after a failure of the endpoint.", at_least=0, at_most=100)
+    judge_concurrency: int = option(8, "Concurrent judgements.", at_least=1, at_most=10_000)
+    judge_rpm: float | None = option(None, "Maximum judgements per minute.")
+    judge_timeout: float = option(120.0, "Timeout of a judgement in seconds.")
+    judge_retries: int = option(5, "Retries after a failure of the endpoint.", at_least=0, at_most=100)
     judge_record: Path | None = option(
-        None, "Append every judgement to this file of lines, and ask for none that it holds.", writes=True
+        None, "Append every judgement to this JSONL file; judgements in it are not asked again.", writes=True
     )
-    judge_replay: Path | None = option(None, "Take judgements from this file; nothing is sent.")
+    judge_replay: Path | None = option(None, "Read judgements from this file and send nothing.")
     judge_prompts: Path | None = option(
         None,
-        "A clone of the repository whose published prompts are asked, or a folder of clones, where they are in no "
-        "package.",
+        "Clone of the repository that holds the published prompts, or a folder of clones, if no package has them.",
     )
     judge_failed: Failed = option(
         "zero",
         "A judgement that cannot be read counts 0 (zero), its video or item is left out (drop), or ends the run "
         "(raise). Default: zero.",
     )
-
-    def __post_init__(self) -> None:
-        self.set_paths("judge_record", "judge_replay", "judge_prompts")
 
     @property
     def names_judge(self) -> bool:
@@ -56,7 +52,7 @@ class JudgeOptions(Options):
     @property
     def judge_flags(self) -> list[str]:
         """The flags of a judge that were given."""
-        return [o.flag for o in self.given() if o.name.startswith("judge_")]
+        return [o.flag for o in self.changed() if o.name.startswith("judge_")]
 
     def endpoint(self) -> EndpointOptions:
         """The options of whoever asks."""

@@ -10,19 +10,34 @@ labels alone is remembered between sentences.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from operator import itemgetter
 
-from fabula.text.spice import (  # noqa: F401  (they register their rules)
-    rules_argument,
-    rules_clause,
-    rules_far,
-    rules_phrase,
-    rules_verb,
-)
 from fabula.text.spice.graph import table_size
-from fabula.text.spice.heads import CONTROL, Phrases
+from fabula.text.spice.heads import CONTROL, Phrases, remember
+from fabula.text.spice.labels import find_labels
 from fabula.text.spice.lemma import lemma
+from fabula.text.spice.patterns import Condition, Reader, Test, Walk, find_nodes, settle
+from fabula.text.spice.relations import ARGUMENTS, CLAUSES, FAR, NAMED, PHRASES, VERBS, read_rules
 from fabula.text.spice.reshape import Tree, reshape
-from fabula.text.spice.rules import BY_LABELS, JOINING, relation, rules_for, searches_for, stronger
+
+RULES = [
+    (name, phrases, find_labels(child), condition)
+    for name, phrases, child, condition in read_rules(ARGUMENTS + CLAUSES + PHRASES + VERBS)
+]
+SEARCHES = [(needs, phrases, name, find_nodes(path, NAMED)) for name, phrases, needs, path in read_rules(FAR)]
+SUBTYPES = {
+    "aux": ("auxpass", "cop"),
+    "nsubj": ("nsubjpass",),
+    "csubj": ("csubjpass",),
+    "nmod": ("nmod:tmod",),
+    "advmod": ("neg",),
+}
+NEEDED = frozenset(needs for needs, *_ in SEARCHES)
+Rule = tuple[str, bool | Test]  # a relation, and what is left of its condition
+Rules = list[tuple[str, bool | Test, list[Rule]]]  # with subtypes
+Settled = list[tuple[int, str, Rules]]  # the place of a child, its relation if that is certain, what may hold
+SETTLED: dict[tuple[object, ...], Settled] = {}  # by what `settle` looks at
 
 
 def depend(
@@ -51,43 +66,87 @@ def depend(
     return heads, names
 
 
+@cache
+def searches_for(have: frozenset[str]) -> dict[str, list[tuple[str, Walk]]]:
+    """By label: what is worth looking for in a tree that has these labels."""
+    found: dict[str, list[tuple[str, Walk]]] = {}
+    for needs, phrases, name, walk in SEARCHES:
+        for label in phrases if needs in have else ():
+            found.setdefault(label, []).append((name, walk))
+    return found
+
+
+@cache
+def read_condition(text: str) -> Condition:
+    return Reader(text, NAMED).condition()
+
+
+@cache
+def rules_for(phrase: str, child: str) -> list[tuple[str, Condition]]:
+    """Relations with their conditions, in the order in which they count."""
+    found = [(name, text) for name, phrases, children, text in RULES if phrase in phrases and child in children]
+    return [(name, read_condition(text)) for name, text in sorted(found, key=itemgetter(0))]
+
+
+def settle_rules(g: Phrases, t: int) -> Settled:
+    """What may hold for the children of phrases like this one."""
+    settled: Settled = []
+    for c in g.kids[t]:
+        rules = [(name, settle(condition, g, c)) for name, condition in rules_for(g.label[t], g.label[c])]
+        rules = [rule for rule in rules if rule[1] is not False]
+        if rules and c != g.head[t]:
+            with_subtypes = [(*rule, [sub for sub in rules if sub[0] in SUBTYPES.get(rule[0], ())]) for rule in rules]
+            name, test, subtypes = with_subtypes[0]
+            settled.append((g.at[c], name if test is True and not subtypes else "", with_subtypes))
+    return settled
+
+
+def relation(g: Phrases, c: int, rules: Rules) -> str:
+    for name, test, subtypes in rules:
+        if test is True or test(g, c):
+            for sub, narrower in subtypes:
+                if narrower is True or narrower(g, c):
+                    return sub
+            return name
+    return ""
+
+
+def stronger(a: str, b: str) -> str:
+    """Of two relations that both hold."""
+    a, b = sorted((a, b))
+    return b if not a or b in SUBTYPES.get(a, ()) else a
+
+
 def attach(g: Phrases) -> tuple[dict[int, int], dict[int, str]]:
     """Who governs each phrase that is not the head of another, and how."""
-    label, kids, head, high, names_of = g.label, g.kids, g.head, g.high, g.names
+    label, kids, head, at, mask, labels_of = g.label, g.kids, g.head, g.at, g.mask, g.names
     governor: dict[int, int] = {}
     names: dict[int, str] = {}
     crossed = False
-    searching = searches_for(g).get
-    foreign = "FW" in label
+    searches = searches_for(NEEDED.intersection(label))
     for t in g.order:
-        up = high[t]
-        searches = searching(label[t])
-        if searches is not None:
-            for name, find in searches:
-                for node in find(g, t):
-                    u = high[node]
-                    if not u or u == up or governor.get(u, up) != up or governs(governor, u, up):  # 0: the root
-                        continue
-                    names[u] = stronger(names[u], name) if u in governor else name
-                    governor[u] = up
-                    crossed = crossed or g.parent[node] == g.parent[t] or g.parent[t] == node or node < t
+        up = g.high[t]
+        for name, walk in searches.get(label[t], ()):
+            for node in walk(g, t):
+                u = g.high[node]
+                if not u or u == up or governor.get(u, up) != up or governs(governor, u, up):  # 0: the root
+                    continue
+                names[u] = stronger(names[u], name) if u in governor else name
+                governor[u] = up
+                crossed = crossed or g.parent[node] == g.parent[t] or g.parent[t] == node or node < t
         own = kids[t]
-        if len(own) > 1:
-            h = head[t]
-            key = label[t], foreign or not JOINING.isdisjoint(names_of[t])
-            rules_of = BY_LABELS.get(key)
-            if rules_of is None:
-                BY_LABELS[key] = rules_of = {}
-            for c in own:
-                if c == h:
-                    continue
-                known = governor.get(c)
-                if known is not None and known != up:
-                    continue
-                rules = rules_of.get(label[c])
-                if rules is None:
-                    rules_of[label[c]] = rules = rules_for(*key, label[c])
-                found = relation(g, t, c, rules)
+        if len(own) < 2:
+            continue
+        key = (label[t], labels_of[t], at[head[t]], *[mask[k] for k in own])
+        settled = SETTLED.get(key)
+        if settled is None:
+            settled = settle_rules(g, t)
+            remember(SETTLED, key, settled, 20_000)
+        for place, certain, rules in settled:
+            c = own[place]
+            known = governor.get(c)
+            if known is None or known == up:
+                found = certain or relation(g, c, rules)
                 if found and not (crossed and governs(governor, c, up)):
                     names[c] = found if known is None else stronger(names[c], found)
                     governor[c] = up

@@ -7,18 +7,14 @@ A table says which labels are preferred (HEADS), after Collins (1999) with the c
 # ruff: noqa: SIM102, SIM905  (word lists read better as text, conditions one by one)
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TypeVar
 
-from fabula.text.spice.reshape import Tree, labels
+from fabula.text.spice.labels import find_labels
+from fabula.text.spice.reshape import Tree
 
 # --- words ----------------------------------------------------------------------------------------------------------
 
-BE, GET, AUXILIARY, TIME, SEEM, HAVE, SELF, TELL_TO, ASK, TELL, NOT, NO, THAT, EITHER, ETC, HOW, ONLY, TOTAL = (
-    1 << k for k in range(18)
-)
-PASSIVE = BE | GET
 OBJECT_TO = (
     "advise advises advised advising allow allows allowed allowing ask asks asked asking beg begs begged begging "
     "convice convinces convinced convincing demand demands demanded demanding desire desires desired desiring "
@@ -35,41 +31,36 @@ TIMES += (
     "august aug. september sept. october oct. november nov. december dec. today yesterday tomorrow spring summer fall "
     "autumn winter"
 )
+CLASSES = {
+    "be": "be being been am are r is ai was were 'm m 're 's s `s art ar wase",
+    "get": "get getting gets got gotten",
+    "auxiliary": "will wo shall sha may might should would can could ca must 'll ll -ll cold has have had having 've "
+    "ve v of hav hvae as get gets getting got gotten do does did 'd d du to 2 na a ot ta the too",
+    "time": TIMES,
+    "seem": "seem seems seemed seeming resemble resembles resembled resembling become becomes became becoming remain "
+    "remains remained remaining",
+    "have": "have had has having 've ve v 'd d hvae hav as",
+    "self": "myself yourself himself herself itself ourselves yourselves themselves",
+    "tell_to": OBJECT_TO,
+    "ask": "ask asks asked asking know knows knew knowing specify specifies specified specifying tell tells told "
+    "telling understand understands understood understanding wonder wonders wondered wondering",
+    "tell": "tell tells told telling",
+    "not": "not n't nt never",
+    "no": "no",
+    "that": "that whether",
+    "either": "either neither both",
+    "etc": "etc ect",
+    "how": "how",
+    "only": "only just merely",
+    "total": "all both each",
+}
+BITS = {name: 1 << k for k, name in enumerate(CLASSES)}
+BITS["passive"] = BITS["be"] | BITS["get"]
+BE, GET, AUXILIARY, PASSIVE = (BITS[name] for name in ("be", "get", "auxiliary", "passive"))
 WORDS: dict[str, int] = {}
-for _bit, _words in (
-    (BE, "be being been am are r is ai was were 'm m 're 's s `s art ar wase"),
-    (GET, "get getting gets got gotten"),
-    (
-        AUXILIARY,
-        "will wo shall sha may might should would can could ca must 'll ll -ll cold has have had having 've ve v "
-        "of hav hvae as get gets getting got gotten do does did 'd d du to 2 na a ot ta the too",
-    ),
-    (TIME, TIMES),
-    (
-        SEEM,
-        "seem seems seemed seeming resemble resembles resembled resembling become becomes became becoming remain "
-        "remains remained remaining",
-    ),
-    (HAVE, "have had has having 've ve v 'd d hvae hav as"),
-    (SELF, "myself yourself himself herself itself ourselves yourselves themselves"),
-    (TELL_TO, OBJECT_TO),
-    (
-        ASK,
-        "ask asks asked asking know knows knew knowing specify specifies specified specifying tell tells told telling "
-        "understand understands understood understanding wonder wonders wondered wondering",
-    ),
-    (TELL, "tell tells told telling"),
-    (NOT, "not n't nt never"),
-    (NO, "no"),
-    (THAT, "that whether"),
-    (EITHER, "either neither both"),
-    (ETC, "etc ect"),
-    (HOW, "how"),
-    (ONLY, "only just merely"),
-    (TOTAL, "all both each"),
-):
+for _name, _words in CLASSES.items():
     for _word in _words.split():
-        WORDS[_word] = WORDS.get(_word, 0) | _bit
+        WORDS[_word] = WORDS.get(_word, 0) | BITS[_name]
 
 CONTROL = frozenset(
     "acquiesce submit bow defer accede succumb yield capitulate despise disdain dislike regret like love enjoy "
@@ -89,24 +80,10 @@ CONTROL = frozenset(
 
 # --- labels ---------------------------------------------------------------------------------------------------------
 
-VB = labels("VB VBD VBG VBN VBP VBZ AUX AUXG")
-V = VB | labels("VP")
-VERBAL = VB | labels("TO MD")
-NN = labels("NN NNS NNP NNPS")
-JJS = labels("JJ JJR JJS JJP")
-NP = labels("NP NP-TMP")
-NPS = NP | labels("WHNP")
-PP = labels("PP PP-TMP WHPP WHPP-TMP")
-CC = labels("CC CONJP")
-RBS = labels("RB RBR RBS WRB ADVP WHADVP")
-TO = labels("TO")
-PAST = labels("VBN VBD")
-ING = labels("VBG VBN")
-NOMINAL = NP | labels("WHNP NML")
-PUNCT = labels(", : . '' `` -LRB- -RRB-")
-STOP = PUNCT | labels("PRN")
-CLAUSES = labels("VP S SBAR SBARQ SINV SQ RRC")
-NONE: frozenset[str] = frozenset()
+VB, NN, CC, PUNCT = map(find_labels, ["verb", "noun", "cc", "punctuation"])
+V = VB | {"VP"}
+VERBAL = VB | {"TO", "MD"}
+BARE = find_labels("NNP NN NNPS NNS NP JJ ADJP S")
 
 
 class Phrases:
@@ -155,8 +132,6 @@ class Phrases:
             high[h] = high[node]
 
 
-Condition = Callable[[Phrases, int, int], bool]  # the tree, a phrase, its child
-
 # --- heads ----------------------------------------------------------------------------------------------------------
 
 NOMINAL_HEADS = (
@@ -204,7 +179,7 @@ HEADS = {
 STEPS = {
     label: [(step.split()[0], tuple(step.split()[1:])) for step in text.split("|")] for label, text in HEADS.items()
 }
-SPECIAL = labels("VP SQ SINV SBARQ CONJP")
+SPECIAL = find_labels("VP SQ SINV SBARQ CONJP")
 HEAD_OF: dict[tuple[str, tuple[str, ...]], int] = {}  # what was found before
 
 
@@ -212,9 +187,9 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-def remember(table: dict[K, T], key: K, value: T) -> None:
+def remember(table: dict[K, T], key: K, value: T, most: int = 100_000) -> None:
     """Tables of what was found do not grow without end."""
-    if len(table) < 100_000:
+    if len(table) < most:
         table[key] = value
 
 
@@ -339,7 +314,7 @@ def aside(g: Phrases, k: int) -> bool:
     """A time, which is never the head."""
     if g.label[k] == "VP":
         names = g.names[k]
-        return "NP-TMP" in names and V.isdisjoint(names) and labels("NNP NN NNPS NNS NP JJ ADJP S").isdisjoint(names)
+        return "NP-TMP" in names and V.isdisjoint(names) and BARE.isdisjoint(names)
     return "-TMP" in g.label[k]
 
 

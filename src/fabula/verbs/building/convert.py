@@ -19,8 +19,8 @@ from fabula.verbs.keywords import ConvertKeywords, Data
 class ConvertOptions(Options):
     """Keywords of `fabula.convert` and flags of `fabula convert`."""
 
-    to: str | None = option(None, "Format to write (fabula list formats). Default: by the ending, .jsonl and .parquet.")
-    from_: str | None = option(None, "Format to read. Default: known by its shape.")
+    to: str | None = option(None, "Format to write (fabula list formats). Default for .jsonl and .parquet: fabula.")
+    from_: str | None = option(None, "Format to read. Default: detected from the content.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def host(
     options: HostOptions | None = None,
     **keywords: Unpack[HostKeywords],
 ) -> Path:
-    """Write what Codabench or EvalAI is to be given: references, metrics, a program that scores, a leaderboard.
+    """Write a scoring bundle for Codabench or EvalAI: references, metrics, a scoring program, a leaderboard.
 
     The folder appears whole or not at all, and none is replaced.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from fabula import io
 from fabula.core.errors import SpecError
@@ -25,12 +25,9 @@ class ParseOptions(Options):
     to: str = option("fabula", "Format to write (fabula list formats).", shows_default=True)
     audit: Path | None = option(None, "Write the audit of every answer as JSON.", writes=True)
     unit: str | None = option(
-        None, "What numbers without a unit are: seconds, percent, 'frames,fps=2', 'tokens,bins=100', …."
+        None, "Unit of numbers without one: seconds, percent, 'frames,fps=2', 'tokens,bins=100', …."
     )
-    refs_format: str | None = option(None, "Format of these files. Default: known by its shape.")
-
-    def __post_init__(self) -> None:
-        self.set_paths("audit")
+    refs_format: str | None = option(None, "Format of these files. Default: detected from the content.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class Parsed:
             "unparsed": sum(a.unparsed for a in audits),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Counts over all answers, the names of those that gave nothing, and each audit."""
         unparsed = [video for video, a in self.audits.items() if a.unparsed]
         each = {video: a.to_dict() for video, a in self.audits.items()}

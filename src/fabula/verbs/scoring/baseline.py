@@ -25,11 +25,11 @@ from fabula.verbs.keywords import UniformKeywords
 class UniformOptions(Options):
     """How videos are cut: exactly one of the first three."""
 
-    count: int | None = option(None, "This many segments in every video.")
-    duration: float | None = option(None, "About this many seconds a segment: ⌈D / duration⌉ equal parts.")
-    reference_count: bool = option(False, "As many segments as the reference has.")
-    raw_duration: bool = option(False, "Take durations as they are; the paper's table rounds them up.")
-    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
+    count: int | None = option(None, "Number of segments in every video.")
+    duration: float | None = option(None, "Approximate length of a segment in seconds: ⌈D / duration⌉ equal parts.")
+    reference_count: bool = option(False, "Use the number of segments of the reference.")
+    raw_duration: bool = option(False, "Do not round durations up, as the paper's table does.")
+    refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
 
 
 @overload
@@ -80,8 +80,8 @@ def baseline(
         return cut_videos(refs, out, options, warn)
     if kind not in KINDS:
         raise SpecError(f"no baseline is called {kind!r}; {close_to(kind, ['uniform', *KINDS])}")
-    for o in options.given():
-        raise SpecError(f"{o.flag} says nothing to the baseline {kind}; it is for uniform")
+    for o in options.changed():
+        raise SpecError(f"{o.flag} has no effect for the baseline {kind}; it applies to uniform")
     notes = Notes()
     filled = KINDS[kind](fillin.read_references(Path(refs), notes))
     for line in notes.lines():

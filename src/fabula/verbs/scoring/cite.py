@@ -68,7 +68,7 @@ def list_papers(used: str | Path | Metric | Protocol | Result) -> Iterator[tuple
 
 
 def load(path: Path) -> Result:
-    from fabula.verbs.scoring.saved import load_result
+    from fabula.evaluate.saved import load_result
 
     saved = load_result(path)
     if saved is None:

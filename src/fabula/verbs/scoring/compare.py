@@ -8,13 +8,13 @@ from typing import Unpack
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import split_keywords, with_options
+from fabula.documents.objects import is_texts
 from fabula.evaluate.base import Shelf
 from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.clusters import name as name_groups
 from fabula.evaluate.inputs import take_both, take_refs, take_sets, take_systems
 from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.request import make_request, run_request
-from fabula.io.given import is_texts
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
 from fabula.stats.resampling import Clusters, PairedTest

@@ -76,7 +76,7 @@ def outside_formats(warn: Warn) -> list[tuple[Format, str]]:
             if key(format.name) not in own:
                 found[key(format.name)] = format, f" [{plugin.package}]"
             elif k == 0:
-                warn(f"{plugin.package}: its format {format.name!r} is passed over, for ours has that name")
+                warn(f"{plugin.package}: its format {format.name!r} is skipped: Fabula has one of that name")
     return list(found.values())
 
 
@@ -151,7 +151,7 @@ def model_table(warn: Warn = ignore) -> Table:
     own = {key(name) for name, _ in rows}
     for plugin in room.plugins(warn):
         if key(plugin.name) in own:
-            warn(f"{plugin.package}: its model {plugin.name!r} is passed over, for ours has that name")
+            warn(f"{plugin.package}: its model {plugin.name!r} is skipped: Fabula has one of that name")
         else:
             rows.append([plugin.name, f"{plugin.point.value} [{plugin.package}]"])
     return ("model", "what it is"), rows

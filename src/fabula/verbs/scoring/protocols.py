@@ -1,4 +1,4 @@
-"""fabula.protocols: the same predictions under every published evaluator, and why they differ."""
+"""fabula.protocols: the same predictions every published evaluator, and why they differ."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ def index(
     from fabula.jobs.runner import InProcess
     from fabula.library.generations import prepare, take_over
     from fabula.library.index import Plan, bring_up
-    from fabula.verbs.training.features import choose_runner
+    from fabula.media.options import choose_runner
 
     store, found, look = prepare(videos, options, warn)
-    runner = choose_runner(options, look.embedder.device) if len(found) > 1 else InProcess()
+    runner = choose_runner(options, look.embedder.device == "cpu") if len(found) > 1 else InProcess()
     plan = Plan(runner=runner, retry=options.retry, skip_bad=options.skip_bad, progress=progress, warn=warn)
     done = bring_up(store, found, look, plan)
     if options.reembed:

@@ -16,7 +16,7 @@ from fabula.core.notes import silent
 from fabula.core.printable import cut_words, one_line, printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 EVERY = 10.0  # seconds between two lines where there is no terminal
@@ -28,7 +28,7 @@ Watch = Callable[[str, int, int], None]  # what is being done, how far, of how m
 
 
 def print_note(line: str, style: str | None = None) -> None:
-    """A line to the person, on standard error: one, printable, of bearable length."""
+    """A line on standard error: printable, of limited length."""
     colour = False if os.environ.get("NO_COLOR") else None  # None: where it is a terminal
     click.secho(one_line(f"fabula: {line}"), err=True, fg=style, color=colour)
 
@@ -50,7 +50,7 @@ def show_progress() -> Iterator[Watch]:
         yield tell_progress()
         return
     progress = make_bar()
-    started, tasks = time.monotonic(), dict[str, Any]()
+    started, tasks = time.monotonic(), dict[str, TaskID]()
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,7 +20,11 @@ from fabula.core.errors import SpecError, shown
 from fabula.core.options import Option, Options
 from fabula.verbs.terminal.console import MaybeFile, Repeatable
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+if TYPE_CHECKING:
+    from fabula.documents.document import Document
+
+Verb = Callable[..., Any]
+Decorator = Callable[[Verb], Verb]
 MOST = 2**63 - 1  # of a whole number without a bound of its own: what arrays hold
 PATH = click.Path(path_type=Path)
 
@@ -31,7 +35,7 @@ def flags(
     *,
     only: Collection[str] = (),
     without: Collection[str] = (),
-    defaults: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, object] | None = None,
     help: Mapping[str, str] | None = None,
     as_typed: bool = False,
 ) -> Decorator:
@@ -47,15 +51,15 @@ def flags(
     ]
     chosen.sort(key=lambda o: o.default is not MISSING)  # those that must be given come first
 
-    def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
-        def called(**given: Any) -> Any:
-            values = {o.name: read_value(o, given.pop(o.name)) for o in chosen}
+        def called(**values: Any) -> object:
+            own = {o.name: read_value(o, values.pop(o.name)) for o in chosen}
             if as_typed:
-                return verb(**{into: {n: v for n, v in values.items() if v not in (None, ())}}, **given)
-            return verb(**{into: kind(**values)}, **given)
+                return verb(**{into: {n: v for n, v in own.items() if v not in (None, ())}}, **values)
+            return verb(**{into: kind(**own)}, **values)
 
-        flagged: Callable[..., Any] = called
+        flagged: Verb = called
         for o in reversed(chosen):
             flagged = make_flag(o)(flagged)
         return flagged
@@ -63,7 +67,7 @@ def flags(
     return decorate
 
 
-def restate(o: Option, defaults: Mapping[str, Any], help: Mapping[str, str], as_typed: bool) -> Option:
+def restate(o: Option, defaults: Mapping[str, object], help: Mapping[str, str], as_typed: bool) -> Option:
     """An option as a verb says it."""
     default = None if as_typed and o.default is not MISSING else defaults.get(o.name, o.default)
     return replace(o, default=default, about=replace(o.about, help=help.get(o.name, o.about.help)))
@@ -123,17 +127,17 @@ def read_value(o: Option, value: Any) -> Any:
     if o.about.joined:
         return ",".join(value) if value else None
     if o.about.parts:
-        for said in value or ():
-            check_said(o.flag, said)
-        return tuple(part.strip() for said in value or () for part in said.split(","))
+        for text in value or ():
+            check_filled(o.flag, text)
+        return tuple(part.strip() for text in value or () for part in text.split(","))
     if isinstance(value, str) and o.kind is not Any:
-        check_said(o.flag, value)
+        check_filled(o.flag, value)
     if isinstance(value, int) and abs(value) > MOST:
         raise SpecError(f"{o.flag} {shown(value)}; a whole number lies between -2^63 and 2^63")
     return value
 
 
-def check_said(option: str, value: str | None) -> None:
+def check_filled(option: str, value: str | None) -> None:
     """Refuse an option with nothing behind it, such as a "$VARIABLE" that is not set."""
     if value is not None and not value.strip():
         raise SpecError(f"nothing follows {option}; name something, or leave it out")
@@ -151,12 +155,12 @@ def path_argument(name: str, *, stdin: bool = False, **more: Any) -> Decorator:
     return click.argument(name, type=PATH, **more)
 
 
-def read_stdin() -> Path:
-    """Standard input as a file, which readers may look at twice; lines or one document, by how it begins."""
+def read_stdin() -> Document:
+    """Standard input, which readers may look at twice; lines or one document, by how it begins."""
     import json
     import sys
 
-    from fabula.io.given.path import keep
+    from fabula.documents.document import BytesDocument
 
     data = sys.stdin.buffer.read()
     first, _, rest = data.lstrip(b"\xef\xbb\xbf").lstrip().partition(b"\n")
@@ -164,7 +168,7 @@ def read_stdin() -> Path:
         lines = bool(rest.strip()) and isinstance(json.loads(first), dict)
     except ValueError:
         lines = False
-    return keep("standard input.jsonl" if lines else "standard input.json", lambda file: file.write(data))
+    return BytesDocument(data, "standard input", ".jsonl" if lines else ".json")
 
 
 def typed(kind: type[Options]) -> list[str]:

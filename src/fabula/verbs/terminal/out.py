@@ -8,21 +8,39 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.options import Option, Options
+from fabula.core.options import Option, Options, option
 from fabula.verbs.terminal.console import print_lines, warn
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from fabula.data.result import Result
     from fabula.verbs.terminal.screen import Screen
 
 STDOUT = Path("-")
 JSON = "--json"  # the option whose - is standard output
 Lines = Callable[[], Iterable[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonOutput(Options):
+    """What a verb found, for programs."""
+
+    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatexOutput(JsonOutput):
+    """The same, and a table for a paper."""
+
+    latex: Path | None = option(
+        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
+    )
 
 
 def check_outputs(read: Iterable[Path | None], outputs: Options | None = None, **written: Path | None) -> None:
@@ -37,22 +55,22 @@ def check_outputs(read: Iterable[Path | None], outputs: Options | None = None, *
             raise SpecError(f"{' and '.join(printed)} each take standard output; say one of them, or name a file")
     sources = [path for path in read if path is not None]
     taken: dict[str, str] = {}
-    for option, path in written.items():
+    for flag, path in written.items():
         if path is None:
             continue
         if str(path) == "-":
-            if outputs is None or not any(o.flag == option and is_printable(o) for o in outputs.options()):
-                raise SpecError(f"{option} - would be a file called -; name a file, or /dev/stdout")
+            if outputs is None or not any(o.flag == flag and is_printable(o) for o in outputs.options()):
+                raise SpecError(f"{flag} - would be a file called -; name a file, or /dev/stdout")
             continue
         if path.exists() and not path.is_file() and not path.is_dir():
             continue  # a device or a pipe
         for source in sources:
             if source.is_file() and path.exists() and path.samefile(source):
-                raise SpecError(f"{option} {path} would replace {source}, which is read; give it another name")
+                raise SpecError(f"{flag} {path} would replace {source}, which is read; give it another name")
         real = os.path.realpath(path)
         if real in taken:
-            raise SpecError(f"{option} and {taken[real]} name the same file, {path}; give each its own")
-        taken[real] = option
+            raise SpecError(f"{flag} and {taken[real]} name the same file, {path}; give each its own")
+        taken[real] = flag
         check_folder(path, Path(real))
 
 
@@ -112,8 +130,8 @@ def write_page(
 ) -> None:
     """The results as a page, where it can show them, with the films or images of a folder."""
     from fabula.documents.files import write_text
+    from fabula.report.beside import find_beside
     from fabula.report.pages import check_page, make_page
-    from fabula.verbs.scoring.beside import find_beside
 
     check_page(results[0])
     beside = find_beside(results[0], videos, images)
@@ -122,7 +140,7 @@ def write_page(
     write_text(path, [make_page(results, systems, title, beside=beside, folder=path.parent)])
 
 
-def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
+def write_json(path: Path | None, document: Callable[[], object]) -> bool:
     """What --json asks for, if it does; True if it went to standard output, which then takes nothing else."""
     if path is None:
         return False
@@ -141,9 +159,9 @@ def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
 class Shown:
     """What a verb has to show, each form made where it is asked for."""
 
-    document: Callable[[], Any]  # for --json
+    document: Callable[[], object]  # for --json
     lines: Callable[[], Iterable[str]]  # for a pipe
-    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines, aligned and wrapped
+    drawn: Callable[[], RenderableType] | None = None  # for a terminal; None: the lines, aligned and wrapped
     after: Callable[[], Iterable[str]] = tuple  # lines below either
     verbatim: bool = False  # the lines are a document (LaTeX, Markdown): a terminal gets them as they are
     warnings: Iterable[str] = ()

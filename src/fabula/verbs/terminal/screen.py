@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console, ConsoleOptions
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
@@ -18,7 +18,7 @@ class Screen(Console):
     def __init__(self, **given: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **given)
 
-    def draw(self, renderable: Any) -> None:
+    def draw(self, renderable: RenderableType) -> None:
         """Print it whole: what is wider than the terminal goes on in its next line, nothing is cropped."""
         self.print(renderable, crop=False)
 
@@ -26,7 +26,7 @@ class Screen(Console):
         """A title, a head or a cell that is given as text: nothing of it is a sign of rich's."""
         return super().render_str(printable(text), **given)
 
-    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             if segment.control or segment.text == "\n":
                 yield segment

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from fabula.core.errors import SpecError
 from fabula.core.options import read_keywords, with_options
 from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, PredictOptions
+from fabula.verbs.keywords import AnalyseKeywords
 from fabula.verbs.training.train import find_task
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def analyse(
     *,
     options: PredictOptions | None = None,
     callbacks: Callbacks | None = None,
-    **keywords: object,
+    **keywords: Unpack[AnalyseKeywords],
 ) -> Analysis:
     """The figures of a task's paper, drawn of the model of a checkpoint or run.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from fabula.core.options import read_keywords, with_options
 from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, PredictOptions
+from fabula.verbs.keywords import PredictKeywords
 from fabula.verbs.training.train import find_task
 
 
@@ -19,9 +20,9 @@ def predict(
     *,
     options: PredictOptions | None = None,
     callbacks: Callbacks | None = None,
-    **keywords: object,
+    **keywords: Unpack[PredictKeywords],
 ) -> Any:
-    """What the model of a checkpoint or run says; of the task `pss` segments (and captions) of videos, as a Corpus.
+    """Predict with the model of a checkpoint or run; for `pss` the result is a Corpus of segments (and captions).
 
     With `out`, also a file: a submission. Options are given one by one, or as one object; the task's own are those of
     `fabula predict NAME --help`.

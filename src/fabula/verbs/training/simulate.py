@@ -13,7 +13,7 @@ from fabula.core.notes import ignore
 from fabula.core.options import Options, read_keywords, with_options
 from fabula.data.stories import Corpus, Story
 from fabula.learn.options import SimulateOptions
-from fabula.verbs.keywords import SimulateKeywords
+from fabula.verbs.keywords import SimulateKeywords, WorldKeywords
 from fabula.verbs.training.train import find_task
 
 
@@ -39,7 +39,12 @@ def simulate(
 
 
 def simulate_world(
-    name: str, out: str | Path, *, options: Options | None = None, overwrite: bool = False, **keywords: object
+    name: str,
+    out: str | Path,
+    *,
+    options: Options | None = None,
+    overwrite: bool = False,
+    **keywords: Unpack[WorldKeywords],
 ) -> str:
     """Write the SIMULATED world of a task, as a folder of a user's own data would be; returns what is in it.
 
@@ -68,14 +73,14 @@ SPLITS = {"train", "val", "test"}
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:
     """True for VERIFIED's queries, whose moments have a coarse and a fine caption."""
+    from fabula.documents.document import open_document
     from fabula.documents.files import check_path
-    from fabula.documents.head import Head
     from fabula.io import moments
 
     if format is not None:
         return format == "verified-fig"
     path = check_path(annotations[0])
-    found = moments.SHELF.sniff(Head(path), "references") if path.is_file() else None
+    found = moments.SHELF.sniff(open_document(path), "references") if path.is_file() else None
     return found is not None and found.name == "verified-fig"
 
 

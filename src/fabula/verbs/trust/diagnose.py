@@ -27,7 +27,7 @@ DRAWS = 2000
 class Explained(Options):
     """Which score is explained."""
 
-    task: Literal["stories", "moments"] = option("stories", "moments: rankings.")
+    task: Literal["stories", "moments"] = option("stories", "stories, or moments for rankings of moments.")
     metric: Any = option(None, "The score to explain. Default: SODA_c; SODA_d where there are no captions.", "-m")
 
 

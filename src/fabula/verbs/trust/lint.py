@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from fabula import io
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option, read_keywords, with_options
-from fabula.documents.files import dump_json
-from fabula.io.given import Hint, hold, is_one
+from fabula.documents.files import check_path, dump_json
+from fabula.documents.objects import is_one
 from fabula.verbs.keywords import Data, LintKeywords
+
+if TYPE_CHECKING:
+    from fabula.documents.safe_open import File
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,17 +23,14 @@ class LintOptions(Options):
     """Keywords of `fabula.lint` and flags of `fabula lint`."""
 
     format: str | None = option(
-        None, "Format of the file (fabula list formats), or 'captions'. Default: known by its shape."
+        None, "Format of the file (fabula list formats), or 'captions'. Default: detected from the content."
     )
-    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
-    fix: Path | None = option(None, "Write a repaired copy, and FIX.fixes.json: what was done.", writes=True)
-    task: str | None = option(None, "What the file is for (fabula list tasks). Default: known by its shape.")
+    refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
+    fix: Path | None = option(None, "Write a repaired copy, and the list of repairs to FIX.fixes.json.", writes=True)
+    task: str | None = option(None, "Task of the file (fabula list tasks). Default: detected from the content.")
 
-    def __post_init__(self) -> None:
-        self.set_paths("fix")
-
-    def check_fix(self, file: Path) -> None:
-        if self.fix and self.fix.exists() and file.exists() and self.fix.samefile(file):
+    def check_fix(self, file: File) -> None:
+        if self.fix and self.fix.exists() and isinstance(file, Path) and file.exists() and self.fix.samefile(file):
             raise SpecError("--fix writes a copy, never the file itself; give it another name")
 
 
@@ -37,7 +38,7 @@ class LintOptions(Options):
 class Linted:
     """What was found, and what was done about it."""
 
-    file: Path
+    file: File
     format: str  # in which it was read
     report: Report
     fixed: Path | None = None  # the repaired copy
@@ -47,11 +48,11 @@ class Linted:
     def sound(self) -> bool:
         return self.report.sound
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As `fabula lint --json` writes it."""
         return {"file": str(self.file), "format": self.format, **self.fixes(), **self.report.to_dict()}
 
-    def fixes(self) -> dict[str, Any]:
+    def fixes(self) -> dict[str, object]:
         """What was done; empty where nothing was to be."""
         m = self.mended
         if m is None:
@@ -69,7 +70,7 @@ def lint(
 ) -> Linted:
     """Look for what is odd in a file, or in an object of its shape.
 
-    With `fix`, a repaired copy is written, and beside it what was done.
+    With `fix`, a repaired copy is written, and FIX.fixes.json with a list of the repairs.
     Options are given one by one, or as one object.
 
     Examples:
@@ -79,11 +80,11 @@ def lint(
         ['reversed']
     """
     options = read_keywords("lint", keywords, options or LintOptions())
-    path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix
+    path, fix = as_file(file, "data", "either", options.task, options.format), options.fix
     options.check_fix(path)
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
-    held = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
-    asked = CheckRequest(path, held, options.format, options.refs_format)
+    truth = tuple(as_file(ref, "references", "references", options.task, options.refs_format) for ref in several)
+    asked = CheckRequest(path, truth, options.format, options.refs_format)
     kind: Kind = kind_of(asked, options.task)
     report, format_read = kind.look(asked)
     if not fix:
@@ -91,3 +92,8 @@ def lint(
     found = Linted(path, format_read, report, fix, kind.mend(asked, fix))
     dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
     return found
+
+
+def as_file(value: object, name: str, role: str, task: str | None, format: str | None) -> File:
+    """A path as it is; an object as a document."""
+    return check_path(value) if isinstance(value, str | Path) else io.wrap(value, name, role, task, format)

@@ -24,12 +24,10 @@ FLICKR8K = ("BLEU_4", "ROUGE_L", "METEOR", "CIDEr", "SPICE")
 class MetaOptions(PairedTest):
     """How metrics are weighed against people."""
 
-    resamples: int = option(1000, "Draws of items, and exchanges.", shows_default=True, at_least=1)
-    statistic: str = option(
-        "tau_b", "The statistic that metrics are tested by.", choices=STATISTICS, shows_default=True
-    )
-    measure: str | None = option(None, "Which of people's measures, where the file holds several.")
-    metrics: tuple[str, ...] = option((), "Scores to look at, comma separated. Default: all.", "-m", parts=True)
+    resamples: int = option(1000, "Number of resamples and permutations.", shows_default=True, at_least=1)
+    statistic: str = option("tau_b", "Statistic of the tests between metrics.", choices=STATISTICS, shows_default=True)
+    measure: str | None = option(None, "Which of people's measures, if the file holds several.")
+    metrics: tuple[str, ...] = option((), "Scores to compare, comma separated. Default: all.", "-m", parts=True)
     average: bool = option(False, "Average the judgements of one text before correlating.")
 
 
@@ -61,10 +59,10 @@ def meta(
     """
     options, ask = split_keywords("meta", keywords, options or MetaOptions(), ask or JudgeOptions())
     if flickr8k is None and ask.judge_flags:
-        raise SpecError(f"tables of scores are scored already, and {ask.judge_flags[0]} would not be heeded")
+        raise SpecError(f"{ask.judge_flags[0]} has no effect: the tables hold scores already")
     if flickr8k is not None:
         if scores is not None or answers is not None:
-            raise SpecError("flickr8k brings its own scores and judgements; name no files beside it")
+            raise SpecError("flickr8k brings its own scores and judgements; name no other files")
         who = "crowd" if crowd else "expert"
         judged = judge_flickr8k(Path(flickr8k), who, options.metrics or FLICKR8K, ask, progress)
     elif scores is None or answers is None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option, split_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
+from fabula.documents.document import open_document
+from fabula.documents.files import check_path, has_lines
+from fabula.documents.rows import read_number
+from fabula.documents.tables import read_rows as load_rows
 from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.inputs import take_both, take_refs, take_sets
 from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.evaluate.request import make_request, run_request
+from fabula.metrics import Wanted
 from fabula.stats.power import Power, power_of_pair, power_of_pilot
 from fabula.stats.resampling import Clusters
 from fabula.stats.sample import Folding, Mean, samples
@@ -28,10 +33,12 @@ WITHOUT = WHERE
 class PowerOptions(Options):
     """What is to be shown, and how surely."""
 
-    difference: float | None = option(None, "The difference to be shown, a fraction: .01. Default: the observed one.")
-    power: float = option(0.8, "How likely it is to be shown.", shows_default=True)
-    alpha: float = option(0.05, "The level of the two-sided test.", shows_default=True)
-    correlation: float | None = option(None, "Of one system: how alike two systems score a video, such as .8.")
+    difference: float | None = option(None, "Difference to detect, as a fraction: .01. Default: the observed one.")
+    power: float = option(0.8, "Probability of detecting it.", shows_default=True)
+    alpha: float = option(0.05, "Level of the two-sided test.", shows_default=True)
+    correlation: float | None = option(
+        None, "With one system: correlation of the scores of two systems over videos, such as .8."
+    )
 
     def __post_init__(self) -> None:
         for name in ("power", "alpha"):
@@ -56,7 +63,7 @@ class Powers:
     def difference(self, line: Power) -> float | None:
         return line.observed if self.options.difference is None else self.options.difference
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As `fabula power --json` writes it."""
         return {
             "alpha": self.options.alpha,
@@ -104,11 +111,11 @@ def power(
     asked, grouped, options = split_keywords("power", keywords, *hands, without=WITHOUT)
     several = list(systems) if isinstance(systems, list | tuple) else [systems]
     if not 1 <= len(several) <= 2:
-        raise SpecError(f"{len(several)} systems; give two to be told apart, or one as a pilot")
+        raise SpecError(f"{len(several)} systems; name two to compare, or one as a pilot")
     if len(several) == 1 and asked.correlation is None:
-        raise SpecError("one system does not say how alike two are; add --correlation, such as .8, or a second system")
+        raise SpecError("one system shows no correlation; add --correlation, such as .8, or a second system")
     if len(several) == 2 and asked.correlation is not None:
-        raise SpecError("two systems say themselves how alike they are; leave --correlation out")
+        raise SpecError("--correlation applies to one system; leave it out")
     if len(several) == 1 and asked.difference is None:
         raise SpecError("one system has no difference; say which: --difference .01")
     tables, scales, unit, warnings = gather(several, refs, options, grouped, progress)
@@ -138,7 +145,7 @@ Tables = dict[str, list[tuple[Rows, Folding]]]
 
 
 def gather(
-    systems: Sequence[Any], refs: Data, options: ScoreOptions, grouped: Clusters, progress: Progress
+    systems: Sequence[Data], refs: Data, options: ScoreOptions, grouped: Clusters, progress: Progress
 ) -> tuple[Tables, dict[str, float], str, tuple[str, ...]]:
     """Rows of every metric, of one or two systems; the metrics' scales; what is counted; warnings."""
     if not refs and all(isinstance(s, str | Path) and is_rows(Path(s)) for s in systems):
@@ -170,27 +177,24 @@ def is_rows(path: Path) -> bool:
     """Files that `--rows` writes: lines whose fields are numbers, but for the id."""
     if path.suffix == ".csv":
         return True
-    from fabula.documents.files import check_path, has_lines
-    from fabula.documents.head import Head
-
     if not has_lines(check_path(path)):
         return False
-    first = {k: v for k, v in Head(path).first_object.items() if k not in KEYS}
+    first = {k: v for k, v in open_document(path).first_object.items() if k not in KEYS}
     return bool(first) and all(isinstance(v, int | float | list) for v in first.values())
 
 
 KEYS = ("video", "id", "set", "image", "query", "refset")
 
 
-def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
+def read_rows(path: Path, wanted: Wanted | None) -> dict[str, Rows]:
     """The columns of numbers of a file of rows, each as rows of its own."""
-    entries = [dict(entry) for entry in load_rows(path)]
+    entries = list(load_rows(check_path(path)))
     if not entries:
         raise InputError("no rows", file=path, hint="write them with fabula score --rows")
     unit = next((key for key in KEYS if key in entries[0] and key != "refset"), None)
     if unit is None:
-        raise InputError("no column says whose row it is", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
-    names = [name for name, value in entries[0].items() if name not in KEYS and isinstance(value, int | float)]
+        raise InputError("no column names the video or item of a row", file=path, hint=f"one of {', '.join(KEYS[:-1])}")
+    names = [name for name, value in entries[0].items() if name not in KEYS and read_number(value) is not None]
     if wanted is not None:
         asked = [name.strip() for name in wanted.split(",")] if isinstance(wanted, str) else [str(w) for w in wanted]
         for name in asked:
@@ -199,26 +203,7 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
         names = asked
     found = {}
     for name in names:
-        own = [e for e in entries if isinstance(e.get(name), int | float)]
-        rows = ({unit: e[unit], "refset": int(e.get("refset", 0)), name: e[name]} for e in own)
+        numbers = [(e, read_number(e.get(name))) for e in entries]
+        rows = ({unit: e[unit], "refset": int(e.get("refset", 0)), name: x} for e, x in numbers if x is not None)
         found[name] = Rows.of(rows, unit)
     return found
-
-
-def load_rows(path: Path) -> list[dict[str, Any]]:
-    from fabula.documents.files import check_path, read_objects
-    from fabula.documents.rows import csv_rows
-
-    if path.suffix != ".csv":
-        return [entry for _, entry in read_objects(check_path(path)) if isinstance(entry, dict)]
-    return [
-        {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items() if name is not None}
-        for row in csv_rows(check_path(path))
-    ]
-
-
-def to_number(cell: str | None) -> float | str | None:
-    try:
-        return float(cell or "")
-    except ValueError:
-        return cell

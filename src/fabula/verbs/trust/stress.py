@@ -16,7 +16,7 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import split_keywords, with_options
 from fabula.data.stories import Corpus
 from fabula.diagnosis.stress import Cell, Stress, StressOptions, default, refused, tell_cells
-from fabula.diagnosis.stress import stress as spoil_stories
+from fabula.diagnosis.stress import stress as perturb_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
@@ -26,10 +26,8 @@ from fabula.verbs.keywords import StressKeywords
 WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement counts 0
 
 if TYPE_CHECKING:
-    from fabula.metrics.questions import QuestionMetric
-
-if TYPE_CHECKING:
     from fabula.metrics.moments import MomentMetric
+    from fabula.metrics.questions import QuestionMetric
 
 
 @with_options(StressOptions, JudgeOptions, without=WITHOUT)
@@ -42,7 +40,7 @@ def stress(
     progress: Progress = silent,
     **keywords: Unpack[StressKeywords],
 ) -> Stress:
-    """Spoil reference stories in known ways and see what is left of each metric: 1 is not noticed.
+    """Perturb reference stories in controlled ways and measure how each metric reacts: 1 means that it does not.
 
     Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
     Options are given one by one, or as one object.
@@ -59,17 +57,16 @@ def stress(
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
     if all(m.reads == "questions" for m in wanted):
         if ask.judge_flags:
-            told = f"{ask.judge_flags[0]} would not be heeded"
-            raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
+            raise SpecError(f"{ask.judge_flags[0]} has no effect: answers are judged by counting words here")
         return stress_questions(wanted, corpus, options, progress)
     if all(m.reads == "moments" for m in wanted):
         return stress_moments(wanted, corpus, options)
     stories, warnings = read_stories(corpus)
     asks = any(metric.uses_llm for metric in wanted)
     if ask.judge_flags and not asks:
-        raise SpecError(f"none of these metrics asks a judge, and {ask.judge_flags[0]} would not be heeded")
+        raise SpecError(f"{ask.judge_flags[0]} has no effect: none of these metrics asks a judge")
     with session_of(ask) if asks else nullcontext():
-        seen = spoil_stories(
+        seen = perturb_stories(
             wanted,
             stories,
             changes=options.ways or None,
@@ -90,7 +87,7 @@ def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None,
     if corpus is None or isinstance(corpus, Corpus):
         raise SpecError("no queries are bundled; name a file of them with --corpus")
     if set(options.ways) - {REFUSE}:
-        raise SpecError(f"metrics of moments are put under one stress, --ways {REFUSE}")
+        raise SpecError(f"metrics of moments have one perturbation: --ways {REFUSE}")
     notes = Notes()
     queries = read_queries([corpus], notes)
     how = Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed)
@@ -143,7 +140,7 @@ def choose_metrics(given: Sequence[str | Metric], spice: str | None) -> list[Met
 
 
 def read_stories(corpus: str | Path | Corpus | None) -> tuple[Corpus, tuple[str, ...]]:
-    """The stories to be spoiled, and what reading them was remarkable for."""
+    """The stories to perturb, and the notes of the reader."""
     if corpus is None:
         return gather_bundled(), ()
     if isinstance(corpus, Corpus):

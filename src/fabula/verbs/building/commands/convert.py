@@ -22,10 +22,12 @@ class Answers(Options):
     """What applies to free-form answers alone."""
 
     answers: bool = option(False, "SOURCE holds free-form answers of a language model.")
-    audit: Path | None = same_as(ParseOptions, "audit")
-    unit: str | None = same_as(ParseOptions, "unit")
-    refs: tuple[Path, ...] = option((), "Files to take durations of answers from.", "-r", several=True)
-    refs_format: str | None = same_as(ParseOptions, "refs_format")
+    audit: Path | None = same_as(ParseOptions, "audit", needs="answers")
+    unit: str | None = same_as(ParseOptions, "unit", needs="answers")
+    refs: tuple[Path, ...] = option(
+        (), "Files that hold the durations of the videos.", "-r", several=True, needs="answers"
+    )
+    refs_format: str | None = same_as(ParseOptions, "refs_format", needs="answers")
 
 
 @click.command("convert", cls=Several)
@@ -43,8 +45,6 @@ def command(source: Path, target: Path, options: ConvertOptions, free: Answers) 
     """
     if free.answers:
         return convert_free(source, target, options, free)
-    for o in free.given():
-        raise SpecError(f"{o.flag} only applies with --answers")
     check_outputs([source], TARGET=target)
     done = convert(source, target, options=options)
     for line in done.warnings:

@@ -36,7 +36,7 @@ def print_path(ctx: click.Context, parameter: click.Parameter, name: str | None)
 def command(kind: str, refs: tuple[Path, ...], out: Path, options: HostOptions) -> None:
     """Write the scoring bundle of a challenge on Codabench or EvalAI.
 
-    References, program and leaderboard; its detailed page is our report.
+    It holds references, a scoring program and a leaderboard; the detailed page is Fabula's report.
 
     \b
     fabula host codabench --refs test_1.json test_2.json -m SODA_c,SODA_d,METEOR --title "Stories 2027" -o bundle

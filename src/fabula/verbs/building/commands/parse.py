@@ -25,7 +25,7 @@ class Outputs(ParseOptions):
 
 @click.command("parse", cls=Several, hidden=True)
 @path_argument("source")
-@refs_option(help="Files to take durations from.")
+@refs_option(help="Files that hold the durations of the videos.")
 @flags(Outputs, into="options")
 def command(source: Path, refs: tuple[Path, ...], options: Outputs) -> None:
     """Read free-form answers from SOURCE and write their events.

@@ -11,7 +11,7 @@ from fabula.verbs.terminal.console import print_lines
 @click.command("where", hidden=True)
 @click.argument("name", type=click.Choice(list(hosts.PLACES)))
 def command(name: str) -> None:
-    """Print the path of our plug-in files for lmms-eval or ms-swift.
+    """Print the path of Fabula's plug-in files for lmms-eval or ms-swift.
 
     \b
     python -m lmms_eval --include_path "$(fabula host --where lmms-eval)" --tasks fabula_dense …

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fabula.core.errors import SpecError
-from fabula.core.options import Options, option
+from fabula.core.options import Options, option, same_as
 from fabula.evaluate.options import ScoreOptions
 from fabula.report import compare as report
 from fabula.stats.resampling import Clusters, PairedTest
@@ -16,26 +16,22 @@ from fabula.verbs.scoring.compare import WITHOUT, compare
 from fabula.verbs.terminal.console import Several, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
 from fabula.verbs.terminal.gates import check_worse
-from fabula.verbs.terminal.out import Shown, check_outputs, show, write_forms
+from fabula.verbs.terminal.out import LatexOutput, Shown, check_outputs, show, write_forms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs(Options):
     """What is made of the comparison."""
 
-    latex: Path | None = option(
-        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
-    )
+    latex: Path | None = same_as(LatexOutput, "latex")
     markdown: Path | None = option(
         None, "Print Markdown tables, or write them to a .md file.", writes=True, ending=".md"
     )
-    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
-    names: tuple[str, ...] = option(
-        (), "What to call the systems, comma separated. Default: their files' names.", parts=True
-    )
+    json_: Path | None = same_as(LatexOutput, "json_")
+    names: tuple[str, ...] = option((), "Names of the systems, comma separated. Default: their file names.", parts=True)
 
     fail_if_worse: bool = option(
-        False, "End with exit code 3 where a system is worse than the first, p corrected below --alpha."
+        False, "End with exit code 3 if a system is worse than the first (corrected p below --alpha)."
     )
 
 
@@ -43,7 +39,7 @@ class Outputs(Options):
 @path_argument("systems", nargs=-1, required=True)
 @refs_option()
 @flags(ScoreOptions, into="options", without=WITHOUT)
-@flags(PairedTest, into="testing", help={"resamples": "Draws and trials.", "seed": "The seed of both."})
+@flags(PairedTest, into="testing", help={"resamples": "Number of resamples and permutations.", "seed": "Random seed."})
 @flags(Clusters, into="grouped")
 @flags(Outputs, into="outputs")
 def command(
@@ -91,5 +87,5 @@ def name_systems(systems: tuple[Path, ...], names: tuple[str, ...]) -> dict[str,
         raise SpecError(f"--names gives {len(names)} names for {len(systems)} systems")
     if not all(names) or len(set(names)) < len(names):
         said = ",".join(names)
-        raise SpecError(f"--names {said}: an empty name, or one that stands twice; give each system its own")
+        raise SpecError(f"--names {said}: a name is empty or stands twice; give each system its own")
     return dict(zip(names, systems, strict=True))

@@ -25,7 +25,7 @@ TITLE = "Three systems, 15 stories · primary number of each metric ×100"
 class DemoOptions(Options):
     """What is shown, and where the reports go."""
 
-    copy: Path | None = option(None, "Write the input files into this folder, and score nothing.")
+    copy: Path | None = option(None, "Write the input files into this folder and score nothing.")
     out: Path = option(Path("demo-report"), "Folder for the reports.", "-o")
     metrics: str | None = option(None, "Metrics, comma separated. Default: all of dense video captioning.", "-m")
 
@@ -50,7 +50,7 @@ def copy_inputs(folder: Path) -> None:
 def command(options: DemoOptions) -> None:
     """Score three bundled systems and write their reports.
 
-    The stories are our own: 15 short videos told by two annotators, and three systems that fail in different ways.
+    The stories were written for Fabula: 15 short videos, two annotators, three systems with different errors.
 
     \b
     fabula demo                     three reports in demo-report/

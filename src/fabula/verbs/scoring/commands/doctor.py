@@ -60,10 +60,10 @@ def absent_state(extras: list[str]) -> tuple[bool, str]:
 
 @click.command("doctor")
 @click.option(
-    "--extras", "every", is_flag=True, help="A line for each absent extra: its packages, how to install them."
+    "--extras", "every", is_flag=True, help="Print a line for each absent extra: its packages and how to install them."
 )
 def command(every: bool) -> None:
-    """Say what this install has and what it lacks."""
+    """Show which optional features are installed."""
     states = {extra: extra_state(extra, packages) for extra, packages in read_extras().items() if extra not in OWNERS}
     absent = [extra for extra, (here, _) in states.items() if not here and not every]
     checks = [

@@ -21,7 +21,7 @@ def command(what: str | None, cited: tuple[str, ...]) -> None:
     """List metrics, protocols, formats, tasks, models and the rest.
 
     WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training, models
-    or settings (of every model what --set takes, and the values of its paper); without it, the names of all.
+    or settings (what --set takes for each model, and the values of its paper); without WHAT, the names of all.
 
     \b
     fabula list metrics

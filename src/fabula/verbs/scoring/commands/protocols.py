@@ -1,4 +1,4 @@
-"""fabula protocols: the same predictions under every published evaluator, and why they differ."""
+"""fabula protocols: the same predictions every published evaluator, and why they differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Outputs(Options):
 
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
     readings: Path | None = option(
-        None, "Of answers in words: write what every reader finds in each, a line of JSON an answer.", writes=True
+        None, "Write what every reader finds in each free-form answer, one JSON line per answer.", writes=True
     )
 
 
@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Score PREDICTIONS under every published protocol that applies.
 
-    The default comes first; below the table stands why the others differ.
+    The default comes first; the lines below the table explain why the others differ.
 
     \b
     fabula protocols preds.json --refs val_1.json val_2.json
@@ -76,6 +76,6 @@ def command(
     )
     if outputs.readings is not None:
         if seen.readings is None:
-            raise SpecError("--readings: the predictions hold no answers in words")
+            raise SpecError("--readings: the predictions hold no free-form answers")
         write_text(outputs.readings, (json.dumps(line, ensure_ascii=False) + "\n" for line in seen.readings.lines()))
     show(shown, outputs.json_)

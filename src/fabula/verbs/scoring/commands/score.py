@@ -24,17 +24,17 @@ class Outputs(Options):
     json_: Path | None = option(None, "Write the result as JSON; - for standard output.", writes=True)
     rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .csv, .parquet).", writes=True)
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
-    against: Path | None = option(None, "A second system's predictions, compared in --html.")
-    videos: Path | None = option(None, "A folder of films, played beside the timelines of --html.")
-    images: Path | None = option(None, "A folder of images, under the boxes of --html.")
-    thresholds: bool = option(False, "Show numbers at each tIoU too, where a score is the mean over several.")
+    against: Path | None = option(None, "A second system's predictions, compared in --html.", needs="html")
+    videos: Path | None = option(None, "Folder of films, played next to the timelines of --html.", needs="html")
+    images: Path | None = option(None, "Folder of images, drawn under the boxes of --html.", needs="html")
+    thresholds: bool = option(False, "Also show numbers at each tIoU, if a score is the mean over several.")
     signatures: str = option(
-        "short", "What a terminal shows of signatures: full, or short (defaults left out).", choices=("short", "full")
+        "short", "Signatures in a terminal: full, or short (without defaults).", choices=("short", "full")
     )
     fail_under: tuple[str, ...] = option(
-        (), "End with exit code 3 where a score is lower: SODA_c=.27, PRF/recall=.3.", parts=True
+        (), "End with exit code 3 if a score is lower: SODA_c=.27, PRF/recall=.3.", parts=True
     )
-    ci: bool = option(False, "Give every primary number an interval: a bootstrap over videos.")
+    ci: bool = option(False, "Add an interval to every primary number: a bootstrap over videos.")
 
 
 @click.command("score", cls=Several)
@@ -42,8 +42,8 @@ class Outputs(Options):
 @refs_option()
 @flags(ScoreOptions, into="options")
 @flags(Outputs, into="outputs")
-@flags(Resampling, into="how", help={"resamples": "Draws for --ci."})
-@flags(Clusters, into="grouped", help={"cluster": "For --ci: draw groups of videos (docs/compare.md)."})
+@flags(Resampling, into="how", help={"resamples": "Number of resamples for --ci."})
+@flags(Clusters, into="grouped", help={"cluster": "For --ci: resample groups of videos (docs/compare.md)."})
 def command(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -96,16 +96,10 @@ def command(
 
 
 def check_asked(outputs: Outputs, resampling: list[str]) -> None:
-    """Refuse what would not be heeded, before anything is computed."""
+    """Refuse options without effect before anything is computed."""
     if outputs.rows:
         from fabula.documents.rows import check_suffix
 
         check_suffix(outputs.rows)
     if resampling and not outputs.ci:
-        named = ", ".join(resampling)
-        raise SpecError(f"without --ci there are no intervals, and {named} would not be heeded; add --ci")
-    if outputs.against and not outputs.html:
-        raise SpecError("--against puts a second system on the page; say where with --html")
-    for flag, folder in {"--videos": outputs.videos, "--images": outputs.images}.items():
-        if folder and not outputs.html:
-            raise SpecError(f"{flag} lie beside the page; say where with --html")
+        raise SpecError(f"{', '.join(resampling)} only {'apply' if len(resampling) > 1 else 'applies'} with --ci")

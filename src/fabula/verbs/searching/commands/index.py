@@ -19,11 +19,11 @@ def command(videos: Path, options: IndexOptions) -> None:
     """Index the VIDEOS of a folder as a store of clips to search.
 
     \b
-    fabula index videos/ --store store/                      the first time; said again: what is new, changed, deleted
+    fabula index videos/ --store store/                      run again: new, changed and deleted files
     fabula index videos/ --store store/ --with openclip:clip.safetensors --reembed
     fabula search "a dog in the water" --store store/
 
-    A run that was stopped, however, is begun again and does what is left; two at once share the work.
+    Run the same command again to resume a stopped run; two runs at once share the work.
     """
     with show_training() as progress:
         done = index(videos, options=options, progress=progress, warn=warn)

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,10 @@ from fabula.verbs.terminal.console import print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags
 from fabula.verbs.terminal.out import Shown, check_new, check_outputs, show
 
+if TYPE_CHECKING:
+    from fabula.library.find import SearchResult
+    from fabula.library.store import Store
+
 PICTURES = 12  # in a terminal, at most
 
 
@@ -24,18 +29,20 @@ PICTURES = 12  # in a terminal, at most
 class Outputs(Options):
     """What is asked beside one query, and what is written."""
 
-    queries: Path | None = option(None, "File of queries, a JSON object a line, in place of one; needs -o.")
+    queries: Path | None = option(None, "File of queries, one JSON object per line, instead of QUERY; needs -o.")
     out: Path | None = option(None, "Answers to --queries, for fabula score --task moments.", "-o", writes=True)
-    overwrite: bool = option(False, "Replace the file of -o that is there.")
-    calibrate: Path | None = option(None, "File of queries that say if they have an answer: calibrate the store.")
-    plot: Path | None = option(None, "With --calibrate: reliability and trade-off as SVG.", writes=True)
-    build_index: bool = option(False, "Build the index of a store of more than 100,000 clips, and measure it.")
-    html: Path | None = option(None, "Write a page with a picture a moment.", writes=True)
+    overwrite: bool = option(False, "Replace an existing file of -o.")
+    calibrate: Path | None = option(None, "Calibrate the store on this file of queries with and without an answer.")
+    plot: Path | None = option(
+        None, "With --calibrate: reliability and trade-off as SVG.", writes=True, needs="calibrate"
+    )
+    build_index: bool = option(False, "Build and measure the index of a store of more than 100,000 clips.")
+    html: Path | None = option(None, "Write a page with a picture of each moment.", writes=True)
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
     no_pictures: bool = option(False, "Show no pictures in the terminal.")
 
     def check(self, query: str | None) -> None:
-        """One thing at a time, and nothing that says nothing."""
+        """Refuse options that contradict each other or have no effect."""
         if query is not None:
             named = [f for f, v in (("--calibrate", self.calibrate), ("--build-index", self.build_index)) if v]
             named += ["--queries"] if self.queries else []
@@ -50,8 +57,6 @@ class Outputs(Options):
             raise SpecError("--queries writes its answers to a file; name it: -o answers.jsonl")
         if self.out is not None and not answers:
             raise SpecError("-o takes the answers to --queries; for one query say --json or --html")
-        if self.plot is not None and self.calibrate is None:
-            raise SpecError("--plot draws a calibration; say --calibrate FILE")
         if query is None and (self.html or self.json_) and not self.calibrate:
             raise SpecError("--html and --json take the answer to one query")
 
@@ -61,7 +66,7 @@ class Outputs(Options):
 @flags(SearchOptions, into="options")
 @flags(Outputs, into="outputs")
 def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None:
-    """Find the moments that answer a QUERY, or say there are none.
+    """Find the moments that answer a QUERY, or report none.
 
     \b
     fabula search "a dog in the water" --store store/
@@ -71,7 +76,7 @@ def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None
     fabula search "a whale" --store store/ --min-probability .5
     fabula search --store store/ --queries q.jsonl -o answers.jsonl
 
-    Minus ranks clips lower that look like what it names; it leaves none out.
+    A minus ranks similar clips lower; it removes none.
     """
     outputs.check(query)
     check_outputs([outputs.queries, outputs.calibrate], outputs)
@@ -112,14 +117,11 @@ def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
         print_note(f"{sheet.describe(found)} ({found.stage}: {found.why})")
 
 
-def show_pictures(found: object, store: object) -> None:
+def show_pictures(found: SearchResult, store: Store) -> None:
     """A picture a moment, where the terminal can."""
-    from fabula.library.find import SearchResult
-    from fabula.library.store import Store
     from fabula.library.terminal import show as picture
     from fabula.library.terminal import way_of
 
-    assert isinstance(found, SearchResult) and isinstance(store, Store)
     way = way_of(os.environ, sys.stdout.isatty())
     if way is None:
         return
@@ -133,37 +135,49 @@ def ask_many(queries: Path, outputs: Outputs, options: SearchOptions) -> None:
     assert outputs.out is not None
     if not outputs.overwrite:
         check_new(outputs.out)
+    from fabula.library.queries import answer_queries, read_queries_file
+
+    asked = read_queries_file(queries)
+    searcher = api.open_searcher(options=options)
     with show_progress() as progress:
-        count, nothing = api.answer_queries(queries, outputs.out, options, progress)
+        count, nothing = answer_queries(searcher, asked, outputs.out, progress, **api.settings_of(options))
     print_note(f"{count:,} queries, {nothing:,} answered with nothing → {outputs.out}")
 
 
 def calibrate(outputs: Outputs, options: SearchOptions) -> None:
     assert outputs.calibrate is not None
+    from fabula.library.queries import calibrate_store
+
     with show_progress() as progress:
-        made = api.calibrate(outputs.calibrate, options, progress)
+        searcher = api.open_searcher(options=options, calibrated=False)
+        made = calibrate_store(searcher, outputs.calibrate, progress)
     if outputs.plot is not None:
         from fabula.documents.files import write_text
         from fabula.report.drawing.panels import as_file
 
         write_text(outputs.plot, [as_file(made.figure)])
     if made.unknown:
-        warn(f"of {made.unknown:,} queries the embedder knows no word; they are answered with nothing")
+        warn(f"the embedder knows no word of {made.unknown:,} queries; they find nothing")
     c = made.calibration
-    told = [
+    lines = [
         f"map\t{c.kind} on {c.on}",
         f"ECE (10 equal-width bins)\t{made.ece:.4f}",
         f"nothing said at .5, without an answer\t{made.refused:.4f}",
         f"nothing said at .5, with an answer\t{made.lost:.4f}",
     ]
     document = {**c.about, "kind": c.kind, "on": c.on}
-    show(Shown(document=lambda: document, lines=lambda: told), outputs.json_)
+    show(Shown(document=lambda: document, lines=lambda: lines), outputs.json_)
     if str(outputs.json_) != "-":
         print_note(f"of {made.held_out:,} queries that were held out; kept in {options.store}")
 
 
 def build_index(outputs: Outputs, options: SearchOptions) -> None:
-    plan = api.build_index(options, outputs.queries, print_note)
+    from fabula.library import ann
+    from fabula.library.queries import read_queries_file
+
+    searcher = api.open_searcher(options=options, calibrated=False)
+    texts = None if outputs.queries is None else [one.text for one in read_queries_file(outputs.queries)]
+    plan = ann.build(searcher.store, searcher.embedder, texts, say=print_note)
     print_note(str(plan))
     if not plan.good:
-        warn("the index does not find enough of what is nearest to texts; the search stays exact")
+        warn("the index misses too many nearest clips; the search stays exact")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,6 +26,10 @@ from fabula.verbs.terminal.console import Several, print_note, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
 from fabula.web.binding import Binding
 
+if TYPE_CHECKING:
+    from fabula.library.store import Store
+
+Request = socket.socket | tuple[bytes, socket.socket]  # as socketserver declares it
 HOST = "127.0.0.1"
 OURS = re.compile(
     r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
@@ -40,8 +44,10 @@ class Serving(Options):
     """What is shown, and where."""
 
     against: Path | None = option(None, "A second system's predictions, compared video by video.")
-    store: str | None = option(None, "A store of clips to search (fabula index makes one), in place of WHAT.")
-    weights: str | None = option(None, "With --store: the embedder's weights, where they are not where they were.")
+    store: str | None = option(None, "Store of clips to search, made by fabula index, instead of WHAT.")
+    weights: str | None = option(
+        None, "With --store: file of the embedder's weights, if it has moved since indexing.", needs="store"
+    )
     open_: bool = option(False, "Also open the browser.")
 
 
@@ -69,8 +75,6 @@ def command(
         return
     if shown is None:
         raise SpecError("nothing to show; name predictions, a page or a result, or a library with --store DIR")
-    if serving.weights is not None:
-        raise SpecError("--weights belongs to --store")
     if binding.host != HOST or binding.origin is not None:
         raise SpecError("a report is shown on this machine alone; --host and --origin belong to --store")
     body = make_body(shown, refs, serving.against, options)
@@ -91,11 +95,11 @@ def serve_store(
     """A store to search; what belongs to a report is refused."""
     from fabula.verbs.searching.serve import serve
 
-    if shown is not None or refs or serving.against is not None or [o for o in options.given() if o.name != "people"]:
+    if shown is not None or refs or serving.against is not None or [o for o in options.changed() if o.name != "people"]:
         raise SpecError("--store shows a library alone; predictions, --refs and how to score belong to a report")
     assert serving.store is not None
 
-    def ready(link: str, store: Any) -> None:
+    def ready(link: str, store: Store) -> None:
         print_note(f"{len(store):,} clips of {serving.store} are at {link} (Ctrl-C stops)")
         print_note(f"its videos are served from {store.root}")
         if serving.open_:
@@ -111,9 +115,9 @@ def make_body(shown: Path, refs: tuple[Path, ...], against: Path | None, options
         if refs or against:
             raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
         return read_bytes(check_path(shown))
+    from fabula.evaluate.saved import load_result
     from fabula.report.html import page
     from fabula.report.pages import make_page
-    from fabula.verbs.scoring.saved import load_result
 
     if not refs and not against and (saved := load_result(shown)):
         return page(saved, shown.name).encode()
@@ -131,10 +135,10 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self.free = threading.BoundedSemaphore(CONNECTIONS)
-        self.under_way: dict[Any, None] = {}  # the oldest first
+        self.under_way: dict[Request, None] = {}  # the oldest first
         super().__init__(address, handler)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Request, client_address: object) -> None:
         if not self.free.acquire(blocking=False):
             for oldest in list(self.under_way)[:1]:  # whoever has been here for the longest makes room
                 hang_up(oldest)
@@ -144,7 +148,7 @@ class Server(ThreadingHTTPServer):
         self.under_way[request] = None
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: Request, client_address: object) -> None:
         ends = threading.Timer(LONGEST, hang_up, [request])
         ends.daemon = True
         ends.start()
@@ -155,15 +159,16 @@ class Server(ThreadingHTTPServer):
             self.under_way.pop(request, None)
             self.free.release()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Request, client_address: object) -> None:
         if not isinstance(sys.exc_info()[1], OSError | ValueError):
             super().handle_error(request, client_address)  # a fault of ours
 
 
-def hang_up(connection: socket.socket) -> None:
+def hang_up(connection: Request) -> None:
     """However slowly its bytes come: it has had its time."""
     with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+        if isinstance(connection, socket.socket):
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def open_server(body: bytes, port: int) -> ThreadingHTTPServer:
@@ -194,10 +199,10 @@ def open_server(body: bytes, port: int) -> ThreadingHTTPServer:
 
         do_HEAD = do_GET  # noqa: N815
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Quiet."""
 
     try:
         return Server((HOST, port), Handler)
     except OSError as error:
-        raise InputError(f"port {port} cannot be had ({error.strerror})", hint="choose another, or --port 0") from None
+        raise InputError(f"port {port} cannot be opened ({error.strerror})", hint="choose another") from None

@@ -22,7 +22,7 @@ class Outputs(Options):
     """Where the figures go."""
 
     out: Path = option(MUST, "Folder: index.html, an .svg a figure, analysis.json.", "-o")
-    overwrite: bool = option(False, "Replace the analysis that is there.")
+    overwrite: bool = option(False, "Replace an existing analysis.")
 
 
 def make_analyse(task: Task) -> click.Command:
@@ -49,7 +49,7 @@ def make_analyse(task: Task) -> click.Command:
 
 command = task_group(
     "analyse",
-    "Look inside a trained model: fabula analyse TASK RUN -o FOLDER.",
+    "Draw a trained model: fabula analyse TASK RUN -o FOLDER.",
     make_analyse,
     offers=lambda task: task.Analyse is not None,
 )

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
+from fabula.media.calls import extract_features
+from fabula.media.cut import cut_store
+from fabula.media.extract import share_of
 from fabula.media.options import CutOptions, ExtractOptions
+from fabula.media.stores.features import Features
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
 from fabula.verbs.terminal.out import Shown, show
-from fabula.verbs.training.features import cut_features, describe_store, extract_features
 
 
 @click.group("features", cls=VerbGroup)
 def command() -> None:
-    """Make features of raw videos, and look at stores of features."""
+    """Extract features of raw videos, and inspect stores of features."""
 
 
 @command.command()
 @path_argument("videos", nargs=-1, required=True)
 @flags(ExtractOptions, into="options")
 def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
-    """Make features of VIDEOS (files, or folders of them), as a store that says how it was made.
+    """Extract features of VIDEOS (files or folders) into a store with a manifest.
 
     \b
     fabula features extract videos/ --with efficientnet_lite0 -o features.h5
     fabula features extract videos/ --with "onnx(size=112,mean=0.5,std=0.5):net.onnx" --fps 4 -o features/
     fabula features extract videos/ --with efficientnet_lite0 -o features.h5 --resume     after a stop
 
-    A store can be trained on as it is: fabula train pss --features features.h5 …
+    A store is ready for training: fabula train pss --features features.h5 …
     """
-    from fabula.media.extract import share_of
-
     with show_progress() as progress:
-        done = extract_features(videos, options=options, progress=progress, warn=warn)
+        done = extract_features(videos, options, progress, warn)
     took = sum(done.seconds.values())
     speed = f"{done.frames / took:,.0f} frames/s a process" if took else "no time"
     print_note(
@@ -56,26 +56,26 @@ def cut(store: Path, options: CutOptions) -> None:
     \b
     fabula features cut films.safetensors --clips clips.jsonl -o streams/frame.safetensors
     """
-    count = cut_features(store, options.clips, options.out, options.overwrite)
+    count = cut_store(store, options.clips, options.out, options.overwrite)
     print_note(f"{count:,} clips → {options.out}")
 
 
 @command.command()
 @path_argument("store")
-@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write it as JSON; - is standard output.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def info(store: Path, json_: Path | None) -> None:
-    """Say how a STORE of features was made, of which videos, and how much there is.
+    """Show how a STORE of features was made, its videos and its size.
 
     \b
     fabula features info features.h5
     """
-    told = describe_store(store)
-    show(Shown(document=lambda: told, lines=lambda: list_lines(told)), json_)
+    found = Features(store).describe()
+    show(Shown(document=lambda: found, lines=lambda: list_lines(found)), json_)
 
 
-def list_lines(told: Mapping[str, Any]) -> Iterator[str]:
+def list_lines(found: Mapping[str, object]) -> Iterator[str]:
     """name, tab, value; what is nested, under both names."""
-    for name, value in told.items():
+    for name, value in found.items():
         if isinstance(value, Mapping):
             for inner, text in value.items():
                 yield f"{name} {inner}\t{show_value(text)}"
@@ -83,7 +83,7 @@ def list_lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}\t{show_value(value)}"
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, list):

@@ -6,35 +6,36 @@ from pathlib import Path
 
 import click
 
+from fabula.core.errors import InputError
 from fabula.documents.files import write_text
+from fabula.media.people import calls, corrections
 from fabula.media.people.options import CutOptions, FindOptions
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
 from fabula.verbs.terminal.out import Shown, check_outputs, show
-from fabula.verbs.training import people as api
 from fabula.verbs.training.commands.features import list_lines
 
 
 @click.group("people", cls=VerbGroup)
 def command() -> None:
-    """Find the people of videos by their faces, and correct them."""
+    """Find people in videos by their faces, and correct the result."""
 
 
 @command.command()
 @path_argument("videos", nargs=-1, required=True)
 @flags(FindOptions, into="options")
 def find(videos: tuple[Path, ...], options: FindOptions) -> None:
-    """Find the people of VIDEOS (files, or folders of them): shots, faces, tracks, people.
+    """Find the people in VIDEOS (files or folders): shots, faces, tracks, people.
 
     \b
     fabula people find film.mp4 -o people.npz
     fabula people find videos/ -o people.npz --detector yunet:yunet.onnx --embedder sface:sface.onnx
     fabula people find videos/ -o people.npz --resume       after a stop
 
-    Without files of your own, the weights are InsightFace's, from fabula[faces]: for non-commercial research alone.
+    The default weights are InsightFace's, from fabula[faces], for non-commercial research only.
     """
     with show_progress() as progress:
-        cast = api.find_people(videos, options=options, progress=progress, warn=warn)
+        cast = calls.find_people(videos, options, progress, warn)
     tracks = len(set(cast.faces.track.tolist()))
     seconds = sum(one.duration for one in cast.videos)
     print_note(
@@ -50,56 +51,64 @@ def find(videos: tuple[Path, ...], options: FindOptions) -> None:
 @command.command("show")
 @path_argument("store")
 @click.option("--page", "-o", type=click.Path(path_type=Path), required=True, help="HTML file to write.")
-@click.option("--title", help="What stands above it. Default: the store's name.")
+@click.option("--title", help="Title of the page. Default: the store's name.")
 def show_(store: Path, page: Path, title: str | None) -> None:
-    """Write the people of a STORE as one page: faces by person, with their numbers.
+    """Write a page with the people of a STORE: faces by person, with their numbers.
 
     \b
     fabula people show people.npz --page people.html
     """
     check_outputs([store], None, **{"--page": page})
-    write_text(page, [api.page_of(store, title, warn)])
+    write_text(page, [calls.page_of(store, title, warn)])
     print_note(f"→ {page}")
 
 
 @command.command()
 @path_argument("store")
-@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write it as JSON; - is standard output.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def info(store: Path, json_: Path | None) -> None:
-    """Say who is in a STORE, how it was made, and under which licence its weights are.
+    """Show who is in a STORE, how it was made, and the licence of its weights.
 
     \b
     fabula people info people.npz
     """
-    told = api.describe_people(store, warn)
-    show(Shown(document=lambda: told, lines=lambda: list_lines(told)), json_)
+    found = calls.describe_people(store, warn)
+    show(Shown(document=lambda: found, lines=lambda: list_lines(found)), json_)
 
 
 @command.command()
 @path_argument("store")
 @click.argument("people", nargs=-1, type=int, required=True)
 def merge(store: Path, people: tuple[int, ...]) -> None:
-    """Say that PEOPLE of a STORE, by number, are one person.
+    """Merge PEOPLE of a STORE, by number, into one person.
 
     \b
     fabula people merge people.npz 2 5
     """
-    cast = api.merge_people(store, people)
+    cast = corrections.merge(store, people)
     print_note(f"one person now: {cast.name(min(people))}; {len(cast.people()):,} people")
 
 
 @command.command()
 @path_argument("store")
 @click.argument("person", type=int)
-@click.option("--tracks", required=True, help="Numbers of the tracks that are somebody else: 14,17.")
+@click.option("--tracks", required=True, help="Numbers of the tracks of the new person: 14,17.")
 def split(store: Path, person: int, tracks: str) -> None:
-    """Say that some tracks of a PERSON are somebody else: a new person.
+    """Split some tracks of a PERSON off as a new person.
 
     \b
     fabula people split people.npz 2 --tracks 14,17
     """
-    cast = api.split_person(store, person, api.check_numbers(tracks, "--tracks"))
+    cast = corrections.split(store, person, read_numbers(tracks))
     print_note(f"new: person {max(cast.people())}; {len(cast.people()):,} people")
+
+
+def read_numbers(text: str) -> list[int]:
+    """`14,17` as numbers."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"--tracks {text!r} are not numbers", hint="write them with commas: 14,17") from None
 
 
 @command.command()
@@ -112,30 +121,30 @@ def name(store: Path, person: int, called: str) -> None:
     \b
     fabula people name people.npz 2 "Anna"
     """
-    api.name_person(store, person, called)
+    corrections.name(store, person, called)
     print_note(f"person {person} is called {called}")
 
 
 @command.command()
 @path_argument("store")
 def undo(store: Path) -> None:
-    """Take the last correction of a STORE back."""
-    print_note(f"taken back: {api.undo_correction(store)}")
+    """Undo the last correction of a STORE."""
+    print_note(f"undone: {corrections.undo(store)['do']}")
 
 
 @command.command()
 @path_argument("store")
 @click.option("--cluster", default="linked", show_default=True, help="linked, linked(eps=0.6,noise=drop), dbscan …")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Store to write.")
-@click.option("--overwrite", is_flag=True, help="Replace the store that is there; it may be STORE itself.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing store; it may be STORE itself.")
 def group(store: Path, cluster: str, out: Path, overwrite: bool) -> None:
-    """Group the faces of a STORE anew, without a look at the videos; corrections beside OUT are applied again.
+    """Group the faces of a STORE again without reading the videos; the corrections of OUT are applied again.
 
     \b
     fabula people group people.npz --cluster "dbscan(eps=0.75)" -o paper.npz
     """
     with show_progress() as progress:
-        cast = api.group_people(store, out, cluster, overwrite, progress, warn)
+        cast = calls.group_people(store, out, cluster, overwrite, progress, warn)
     print_note(f"{len(cast.people()):,} people, {cast.impossible():,} impossible merges → {out}")
 
 
@@ -149,7 +158,7 @@ def cut(store: Path, options: CutOptions) -> None:
     fabula people cut people.npz --clips clips.jsonl -o streams/
     fabula train micap --data sets/ --features streams/ …
     """
-    made = api.cut_people(store, options=options, warn=warn)
+    made = calls.cut_people(store, options, warn)
     faces = sum(map(len, made.face.values()))
     if not made.face:
         print_note(f"no face in any of {len(made.empty):,} clips: nothing was written")

@@ -21,8 +21,8 @@ from fabula.verbs.training.predict import predict
 class Outputs(Options):
     """Where predictions go."""
 
-    out: Path | None = option(None, "File to write. Must be given, unless a page is.", "-o", writes=True)
-    overwrite: bool = option(False, "Replace the file that is there.")
+    out: Path | None = option(None, "File to write. Required unless a page is written.", "-o", writes=True)
+    overwrite: bool = option(False, "Replace an existing file.")
 
 
 def make_predict(task: Task) -> click.Command:

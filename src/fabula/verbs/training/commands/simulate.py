@@ -65,7 +65,7 @@ def command(annotations: tuple[Path, ...], options: SimulateOptions) -> None:
 
     The store says that they are simulated.
 
-    A task that has a world of its own makes all of it: captions, faces, features.
+    A task with a simulated world (micap) makes captions, faces and features.
 
     \b
     fabula simulate yc2/ --embedder minilm -o simulated.safetensors

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -32,14 +31,14 @@ def make_train(task: Task) -> click.Command:
     @flags(task.Shape, into="shape", help=any_setting)
     @flags(Settings, into="settings", as_typed=True)
     @flags(Run, into="run")
-    def command(options: TrainOptions, shape: Changes, settings: Mapping[str, Any], run: Run) -> None:
+    def command(options: TrainOptions, shape: Changes, settings: Mapping[str, object], run: Run) -> None:
         talks = os.environ.get("RANK", "0") == "0"  # one process of several
         try:
             with show_log(talks), show_training(talks) as watch:
                 callbacks = Callbacks(watch=watch, warn=warn if talks else ignore)
                 train(task.name, task=options, architecture=shape, settings=settings, run=run, callbacks=callbacks)
         except KeyboardInterrupt:
-            print_note(f"stopped; --resume goes on from {run.out}/last.safetensors, if it is there")
+            print_note(f"stopped; --resume continues from {run.out}/last.safetensors, if it exists")
             sys.exit(130)
         except FabulaError as error:
             if talks or not getattr(error, "told_by_all", False):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fabula.core.options import Options, option
 from fabula.diagnosis.finding import Limits
 from fabula.diagnosis.retrieval import Recall
 from fabula.evaluate.options import ScoreOptions
@@ -16,15 +14,8 @@ from fabula.report import diagnose as report
 from fabula.stats.resampling import Resampling
 from fabula.verbs.terminal.console import Several, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
-from fabula.verbs.terminal.out import Shown, check_outputs, show
+from fabula.verbs.terminal.out import JsonOutput, Shown, check_outputs, show
 from fabula.verbs.trust.diagnose import DRAWS, READING, Explained, diagnose
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outputs(Options):
-    """What is made of the diagnosis."""
-
-    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
 
 
 @click.command("diagnose", cls=Several)
@@ -34,8 +25,10 @@ class Outputs(Options):
 @flags(Explained, into="explained")
 @flags(Limits, into="limits")
 @flags(Recall, into="recall")
-@flags(Outputs, into="outputs")
-@flags(Resampling, into="how", defaults={"resamples": DRAWS}, help={"resamples": "Draws of the intervals."})
+@flags(JsonOutput, into="outputs")
+@flags(
+    Resampling, into="how", defaults={"resamples": DRAWS}, help={"resamples": "Number of resamples of the intervals."}
+)
 def command(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -43,12 +36,12 @@ def command(
     explained: Explained,
     limits: Limits,
     recall: Recall,
-    outputs: Outputs,
+    outputs: JsonOutput,
     how: Resampling,
 ) -> None:
-    """Say what each kind of error in PREDICTIONS costs.
+    """Report what each kind of error in PREDICTIONS costs.
 
-    Each is repaired, and the predictions are scored again.
+    Each kind is repaired in turn, and the predictions are scored again.
 
     \b
     fabula diagnose preds.json --refs val_1.json val_2.json

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.diagnosis.attacks import AttackOptions
 from fabula.diagnosis.judges import CheckOptions
@@ -16,17 +15,10 @@ from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
 from fabula.verbs.terminal.console import Several, VerbGroup, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
-from fabula.verbs.terminal.out import Shown, check_outputs, show
+from fabula.verbs.terminal.out import JsonOutput, Shown, check_outputs, show
 from fabula.verbs.trust import judge as api
 
 UNREAD = ("judge_failed",)  # of JudgeOptions: here an unread judgement is counted, and belongs to no mean
-
-
-@dataclass(frozen=True, kw_only=True)
-class AsJson(Options):
-    """What a verb found, for programs."""
-
-    json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +27,15 @@ class PlanFlags(Options):
 
     plan: bool = option(False, "Count calls, tokens and cost; ask nothing.")
     price: tuple[str, ...] = option(
-        (), "IN/OUT for a million tokens, or MODEL=IN/OUT, for --plan.", parts=True, metavar="IN/OUT"
+        (), "IN/OUT for a million tokens, or MODEL=IN/OUT, for --plan.", parts=True, metavar="IN/OUT", needs="plan"
     )
-
-    def __post_init__(self) -> None:
-        if self.price and not self.plan:
-            raise SpecError("--price only applies with --plan")
 
 
 @click.group("judge", cls=VerbGroup)
 def command() -> None:
-    """Check how far a language model can be relied on as a judge.
+    """Check how reliable a language model is as a judge.
 
-    docs/judges.md says more.
+    More in docs/judges.md.
 
     \b
     fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model M --judge-record judge.jsonl
@@ -62,9 +50,9 @@ def command() -> None:
 @refs_option()
 @flags(CheckOptions, into="options")
 @flags(JudgeOptions, into="ask", without=UNREAD)
-@flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
+@flags(Resampling, into="how", help={"resamples": "Number of resamples of videos or items."})
 @flags(PlanFlags, into="plan")
-@flags(AsJson, into="out")
+@flags(JsonOutput, into="out")
 def check(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -72,13 +60,13 @@ def check(
     ask: JudgeOptions,
     how: Resampling,
     plan: PlanFlags,
-    out: AsJson,
+    out: JsonOutput,
 ) -> None:
-    """Put the same pairs to a judge again, in other order and wording.
+    """Ask a judge about the same pairs again, in another order and wording.
 
-    Repeatability, agreement and shifts, with intervals.
+    Reports repeatability, agreement and shifts, with intervals.
 
-    PREDICTIONS are pairs with their references inline, or need --refs.
+    PREDICTIONS hold pairs with their references; otherwise name --refs.
 
     \b
     fabula judge check pairs.jsonl --judge-url fake
@@ -105,17 +93,17 @@ def check(
 @refs_option()
 @flags(AttackOptions, into="options")
 @flags(JudgeOptions, into="ask", without=UNREAD)
-@flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
-@flags(AsJson, into="out")
+@flags(Resampling, into="how", help={"resamples": "Number of resamples of videos or items."})
+@flags(JsonOutput, into="out")
 def stress(
     predictions: Path,
     refs: tuple[Path, ...],
     options: AttackOptions,
     ask: JudgeOptions,
     how: Resampling,
-    out: AsJson,
+    out: JsonOutput,
 ) -> None:
-    """Say how much captions gain by padding or by instructing the judge.
+    """Measure how much captions gain by padding or by instructing the judge.
 
     \b
     fabula judge stress pairs.jsonl --judge-url fake:

@@ -25,10 +25,10 @@ class Outputs(LintOptions):
 
 @click.command("lint", cls=Several)
 @path_argument("file", stdin=True)
-@refs_option(help="Reference file(s): ids, durations.")
+@refs_option(help="Reference files, for ids and durations.")
 @flags(Outputs, into="options")
 def command(file: Path, refs: tuple[Path, ...], options: Outputs) -> None:
-    """Look for what is odd in FILE. Exit code 1 where there are errors, 2 where it cannot be read.
+    """Check FILE for errors. Exit code 1: errors found; 2: FILE cannot be read.
 
     \b
     fabula lint train.json

@@ -8,27 +8,23 @@ from pathlib import Path
 import click
 
 from fabula.core.errors import SpecError
-from fabula.core.options import Options, option
+from fabula.core.options import Options, option, same_as
 from fabula.report import meta as report
 from fabula.text.judges.options import JudgeOptions
 from fabula.verbs.terminal.console import Several, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument
-from fabula.verbs.terminal.out import Shown, check_outputs, show, write_forms
+from fabula.verbs.terminal.out import LatexOutput, Shown, check_outputs, show, write_forms
 from fabula.verbs.trust.meta import MetaOptions, meta
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs(Options):
-    latex: Path | None = option(
-        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
+    latex: Path | None = same_as(LatexOutput, "latex")
+    json_: Path | None = same_as(LatexOutput, "json_")
+    flickr8k: Path | None = option(
+        None, "Folder of Flickr8k's judgements, instead of FILES; its captions are scored here."
     )
-    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
-    flickr8k: Path | None = option(None, "The folder of Flickr8k's judgements, in place of files; scored here.")
-    crowd: bool = option(False, "Of Flickr8k, CrowdFlower's judgements instead of the experts'.")
-
-    def __post_init__(self) -> None:
-        if self.crowd and self.flickr8k is None:
-            raise SpecError("--crowd says nothing without --flickr8k")
+    crowd: bool = option(False, "Use CrowdFlower's judgements of Flickr8k instead of the experts'.", needs="flickr8k")
 
 
 @click.command("meta", cls=Several)
@@ -37,11 +33,11 @@ class Outputs(Options):
 @flags(JudgeOptions, into="ask")
 @flags(Outputs, into="outputs")
 def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, outputs: Outputs) -> None:
-    """Say which metric agrees with people.
+    """Report which metric agrees with people.
 
-    Correlations with intervals, and paired tests between metrics.
+    Prints correlations with intervals, and paired tests between metrics.
 
-    FILES are one table of scores or more, one a system, and the table of people's answers last.
+    FILES are tables of scores, one per system, and last the table of people's answers.
 
     \b
     fabula meta scores.parquet answers.parquet                      of fabula score --rows and study results --table
@@ -52,7 +48,7 @@ def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, ou
     if outputs.flickr8k is None and len(files) < 2:
         raise SpecError("name tables of scores and, last, that of people's answers; or --flickr8k FOLDER")
     if outputs.flickr8k is not None and files:
-        raise SpecError("--flickr8k brings its own scores and judgements; name no files beside it")
+        raise SpecError("--flickr8k brings its own scores and judgements; name no other files")
     check_outputs(files, outputs)
     *scores, answers = files or (None, None)
     named = {path.stem: path for path in scores if path is not None}

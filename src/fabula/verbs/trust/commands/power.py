@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from fabula.core.options import Options, option
 from fabula.evaluate.options import ScoreOptions
 from fabula.report.table import plain_rows
 from fabula.stats.resampling import Clusters
 from fabula.verbs.terminal.console import Several, show_progress
 from fabula.verbs.terminal.flags import flags, path_argument, refs_option
-from fabula.verbs.terminal.out import Shown, check_outputs, show
+from fabula.verbs.terminal.out import JsonOutput, Shown, check_outputs, show
 from fabula.verbs.trust.power import WITHOUT, PowerOptions, Powers, power
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outputs(Options):
-    """What is made of it."""
-
-    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
 
 
 @click.command("power", cls=Several)
@@ -30,18 +21,18 @@ class Outputs(Options):
 @flags(PowerOptions, into="asked")
 @flags(Clusters, into="grouped")
 @flags(ScoreOptions, into="options", without=WITHOUT)
-@flags(Outputs, into="outputs")
+@flags(JsonOutput, into="outputs")
 def command(
     systems: tuple[Path, ...],
     refs: tuple[Path, ...],
     asked: PowerOptions,
     grouped: Clusters,
     options: ScoreOptions,
-    outputs: Outputs,
+    outputs: JsonOutput,
 ) -> None:
-    """Say how many videos would show a difference.
+    """Estimate how many videos are needed to detect a difference.
 
-    Estimated from two SYSTEMS, or from one, a pilot.
+    The estimate uses two SYSTEMS, or one as a pilot.
 
     \b
     fabula power a.json b.json --refs val_1.json --metrics SODA_c --difference .01
@@ -51,11 +42,19 @@ def command(
     check_outputs([*systems, *refs, options.sets], outputs)
     with show_progress() as progress:
         seen = power(list(systems), refs, options=options, asked=asked, cluster=grouped.cluster, progress=progress)
-    head = ["metric", f"{seen.unit} seen", "sigma", "observed", "difference", f"{seen.unit} needed", "these show"]
+    head = [
+        "metric",
+        f"{seen.unit} seen",
+        "sigma",
+        "observed",
+        "difference",
+        f"{seen.unit} needed",
+        "smallest detectable difference",
+    ]
     show(
         Shown(
             document=seen.to_dict,
-            lines=lambda: [*plain_rows(head, list_rows(seen)), "", tell(seen)],
+            lines=lambda: [*plain_rows(head, list_rows(seen)), "", describe_test(seen)],
             warnings=seen.warnings,
         ),
         outputs.json_,
@@ -73,7 +72,7 @@ def list_rows(seen: Powers) -> list[list[str]]:
     return rows
 
 
-def tell(seen: Powers) -> str:
+def describe_test(seen: Powers) -> str:
     o = seen.options
     rho = "" if o.correlation is None else f"|correlation:{o.correlation:g}"
     return f"paired test, two-sided|alpha:{o.alpha:g}|power:{o.power:g}{rho}|numbers ×100 as in tables"

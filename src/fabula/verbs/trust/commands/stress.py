@@ -21,7 +21,7 @@ from fabula.verbs.trust.stress import WITHOUT, stress
 class Files(Options):
     """What is read and written."""
 
-    corpus: Path | None = option(None, "Reference stories. Default: the bundled ones.", "-c")
+    corpus: Path | None = option(None, "File of reference stories. Default: the bundled ones.", "-c")
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
 
 
@@ -31,9 +31,9 @@ class Files(Options):
 @flags(JudgeOptions, into="ask", without=WITHOUT)
 @flags(Files, into="files")
 def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions, files: Files) -> None:
-    """Corrupt references in known ways and say which metric notices.
+    """Perturb references and report how each metric reacts.
 
-    The table says how much of each of METRICS is left: 1 means that it did not notice.
+    The ways are controlled; the table shows how much of each of METRICS remains: 1 means that the metric did not react.
 
     \b
     fabula stress
