@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from fabula import _kernels
-from fabula.match._matrix import Cells, Mask, Matrix, Pairs, Shapes, match_many
+from fabula.match import Matrix, Pairs
+from fabula.match.ordered import Cells, Mask, Shapes, match_many
 
 MOST = 1e300  # |C|; potentials are sums of a few, and must stay finite
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,9 +9,6 @@ from fabula.core.errors import MatrixError
 
 Matrix = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
-Cells = NDArray[np.float64]  # matrices end to end, row by row
-Mask = NDArray[np.bool_]  # a flag per cell
-Shapes = NDArray[np.int64]  # [N, 2] G and P of each
 
 
 def matrix(C: ArrayLike, name: str = "C") -> Matrix:
@@ -43,19 +38,3 @@ def finite(array: NDArray[np.float64], name: str = "C") -> None:
             f"{name}[{at}] is {array[place]} ({int(bad.sum())} of {array.size} entries are not finite); "
             "mend the scores before matching"
         )
-
-
-def match_many(
-    name: str, C: Cells, shapes: Shapes, values: Cells, chosen: Mask, match: Callable[[Matrix], tuple[float, Pairs]]
-) -> None:
-    """One matching for each of many matrices end to end: its value, and which cells are its pairs."""
-    sizes = [G * P for G, P in shapes.tolist()]
-    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
-        raise ValueError(f"{name}: the cells do not fit the shapes")
-    chosen[:] = False
-    start = 0
-    for n, (G, P) in enumerate(shapes.tolist()):
-        end = start + G * P
-        values[n], pairs = match(C[start:end].reshape(G, P))
-        chosen[[start + i * P + j for i, j in pairs]] = True
-        start = end

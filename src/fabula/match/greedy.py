@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fabula.match._matrix import Cells, Mask, Pairs, Shapes, finite, matrix
+from fabula.match._matrix import Pairs, finite, matrix
+from fabula.match.ordered import Cells, Mask, Shapes
 
 
 def greedy(C: ArrayLike, above: float = 0.0) -> tuple[float, Pairs]:

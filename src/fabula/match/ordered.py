@@ -13,13 +13,18 @@ never returned, nor one with C < 0, and the pairs always sum to the value.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fabula import _kernels
 from fabula.core.memory import require
-from fabula.match._matrix import Cells, Mask, Matrix, Pairs, Shapes, finite, match_many, matrix
+from fabula.match._matrix import Matrix, Pairs, finite, matrix
 
+Cells = NDArray[np.float64]  # matrices end to end, row by row
+Mask = NDArray[np.bool_]  # a flag per cell
+Shapes = NDArray[np.int64]  # [N, 2] G and P of each
 FEWER = "ask for a metric that needs no pairs (SODA_c), cut the video into parts, or run where there is more memory"
 
 
@@ -45,6 +50,22 @@ def ordered_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
 def ordered_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -> None:
     """The readable twin of the compiled kernel."""
     match_many("ordered_many", C, shapes, values, chosen, ordered_python)
+
+
+def match_many(
+    name: str, C: Cells, shapes: Shapes, values: Cells, chosen: Mask, match: Callable[[Matrix], tuple[float, Pairs]]
+) -> None:
+    """One matching for each of many matrices end to end: its value, and which cells are its pairs."""
+    sizes = [G * P for G, P in shapes.tolist()]
+    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
+        raise ValueError(f"{name}: the cells do not fit the shapes")
+    chosen[:] = False
+    start = 0
+    for n, (G, P) in enumerate(shapes.tolist()):
+        end = start + G * P
+        values[n], pairs = match(C[start:end].reshape(G, P))
+        chosen[[start + i * P + j for i, j in pairs]] = True
+        start = end
 
 
 def fill_between(C: Cells, E: Cells, shapes: Shapes) -> Mask:
