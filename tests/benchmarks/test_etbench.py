@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.benchmarks.etbench.told import read_told
+from fabula.benchmarks.etbench.captioned import read_captioned
 from fabula.core.errors import FabulaError, MissingExtra
 from fabula.data.result import Result
 from fabula.io.answers.readers import READERS
@@ -60,7 +60,7 @@ def test_tasks_with_windows(tmp_path: Path, task: str) -> None:
 def test_dense_answers_are_read_as_published() -> None:
     for row in vectors("etbench.json")["dvc_format"]:
         windows, captions = row["out"]
-        told = read_told(row["text"])
+        told = read_captioned(row["text"])
         assert [list(window) for window, _ in told] == (windows or []), row["text"]
         assert [words for _, words in told] == (captions or []), row["text"]
 
@@ -166,7 +166,7 @@ def test_our_own_reader_of_moments(text: str) -> None:
 
 def test_a_number_with_two_dots_is_none() -> None:
     assert READERS.get("etbench").read("10..5 - 12") == []
-    assert read_told("10..5 - 12 seconds, a man walks.") == []
+    assert read_captioned("10..5 - 12 seconds, a man walks.") == []
 
 
 def test_blanks_around_to_are_blanks() -> None:
@@ -191,7 +191,7 @@ TOLD = {
 
 @pytest.mark.parametrize("text", TOLD)
 def test_dense_answers_by_pencil(text: str) -> None:
-    assert read_told(text) == TOLD[text]
+    assert read_captioned(text) == TOLD[text]
 
 
 def test_of_several_records_of_a_video_the_last_that_can_be_read_counts(tmp_path: Path) -> None:

@@ -65,13 +65,13 @@ def test_what_cannot_be_scored_is_said_in_one_line(tmp_path: Path, refs: Path) -
 
 def test_lines_that_were_written_are_read_again(tmp_path: Path) -> None:
     from fabula.core.notes import Notes
-    from fabula.data.questions import Asked, Response
+    from fabula.data.questions import ExamQuestion, Response
     from fabula.documents.fields import Source
     from fabula.io import questions
     from fabula.io.questions import lines as own
 
     told = [
-        Response(1, "x", "v", "k", "which?", ("a", "b"), (Asked("q", "a"),), (), ("A", "B"), "B", ((0.0, 2.5),)),
+        Response(1, "x", "v", "k", "which?", ("a", "b"), (ExamQuestion("q", "a"),), (), ("A", "B"), "B", ((0.0, 2.5),)),
         Response("2", "", events=("e",), traits={"n": 3.0}),
         Response(3),
     ]

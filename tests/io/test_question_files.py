@@ -9,7 +9,7 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
-from fabula.data.questions import Asked
+from fabula.data.questions import ExamQuestion
 from fabula.io import questions
 
 
@@ -70,7 +70,7 @@ def test_tables_of_vlmevalkit(tmp_path: Path, ending: str) -> None:
     assert questions.choose_format(file, None, "predictions").name == "vlmevalkit-vdc"
     first, second = questions.read_responses(file, notes).values()
     assert (first.id, first.kind, first.answer) == (0, "short", "A car, red.")
-    assert first.asked == (Asked("Which?", "red"), Asked("How many?", "2"))
+    assert first.asked == (ExamQuestion("Which?", "red"), ExamQuestion("How many?", "2"))
     assert second.answer is None and second.asked == () and len(notes.lines()) == 2
 
 
@@ -87,10 +87,10 @@ def test_a_log_of_lmms_eval(tmp_path: Path) -> None:
     whole = {"doc_id": 1, "resps": [["A dog."]], "doc": {"video_name": "v_2", "caption": "A dog.", "qa_list": asked}}
     first, second = questions.read_responses(write(tmp_path / "log.jsonl", named, whole), Notes()).values()
     assert (first.id, first.answer, first.asked) == ("v_1", "A car.", ())
-    assert (second.id, second.answer, second.asked) == ("v_2", "A dog.", (Asked("Which?", "red"),))
+    assert (second.id, second.answer, second.asked) == ("v_2", "A dog.", (ExamQuestion("Which?", "red"),))
     rows = write(tmp_path / "rows.jsonl", {"video_name": "v_1", "caption": "c", "qa_list": json.dumps(asked)})
     (row,) = questions.read_responses(rows, Notes(), role="references").values()
-    assert row.asked == (Asked("Which?", "red"),)
+    assert row.asked == (ExamQuestion("Which?", "red"),)
     with pytest.raises(InputError, match="qa_list is text that is no JSON"):
         questions.read_responses(write(rows, {"video_name": "v", "qa_list": "["}), Notes(), role="references")
 

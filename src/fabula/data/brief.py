@@ -32,12 +32,12 @@ def short_signatures(scores: Mapping[str, Score]) -> list[str]:
     """
     parts = {name: list_parts(score.short or score.signature) for name, score in scores.items()}
     first = next(iter(parts.values()), [])
-    common = [part for part in first if all(part in some for some in parts.values())]
-    told: dict[str, list[str]] = {}
-    for name, some in parts.items():
-        if own := "|".join(part for part in some if part not in common):
-            told.setdefault(own, []).append(name)
-    lines = [f"{', '.join(names)}: {own}" for own, names in told.items()]
+    common = [part for part in first if all(part in fields for fields in parts.values())]
+    rest: dict[str, list[str]] = {}
+    for name, fields in parts.items():
+        if own := "|".join(part for part in fields if part not in common):
+            rest.setdefault(own, []).append(name)
+    lines = [f"{', '.join(names)}: {own}" for own, names in rest.items()]
     return [*([f"all: {'|'.join(common)}"] if common else []), *lines]
 
 
@@ -91,7 +91,7 @@ def as_text(result: Result) -> str:
     left = 2 if head[1:2] == ["number"] else 1
     lines = [printable(title(result)), *(lay(row, widths, left) for row in texts)]
     lines += [printable(line) for line in short_signatures(result.scores)]
-    return "\n".join([*lines, *([said] if (said := tell_warnings(result)) else [])])
+    return "\n".join([*lines, *([warning] if (warning := tell_warnings(result)) else [])])
 
 
 def lay(row: Sequence[str], widths: Sequence[int], left: int) -> str:
@@ -110,8 +110,8 @@ def as_html(result: Result) -> str:
 
     small = "<br>".join(f"<code>{escape(printable(text))}</code>" for text in short_signatures(result.scores))
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    said = f"<p>{escape(tell_warnings(result))}</p>" if result.warnings else ""
+    warning = f"<p>{escape(tell_warnings(result))}</p>" if result.warnings else ""
     return (
         f"<p>{escape(printable(title(result)))}</p><table><thead><tr>{line('th', head)}</tr></thead>"
-        f"<tbody>{body}</tbody></table><p><small>{small}</small></p>{said}"
+        f"<tbody>{body}</tbody></table><p><small>{small}</small></p>{warning}"
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 LABEL = re.compile(r"[(\[]?(?:([A-Za-z])|(\d{1,3}))(?:[)\].:]?|[)\].:]\s.*)", re.DOTALL)  # A, (a), B., 3, (C) a dog
 
 
-class Asked(NamedTuple):
+class ExamQuestion(NamedTuple):
     """One question about what was answered, and the answer that is right."""
 
     question: str
@@ -27,7 +27,7 @@ class Response:
     kind: str = ""  # by what results are told apart: a subset, a kind of caption, a source
     question: str = ""  # what was asked
     references: tuple[str, ...] = ()  # what might have been said
-    asked: tuple[Asked, ...] = ()  # questions that the answer is examined with
+    asked: tuple[ExamQuestion, ...] = ()  # questions that the answer is examined with
     events: tuple[str, ...] | None = None  # of the reference; None: nobody listed them, () : there are none
     options: tuple[str, ...] = ()  # what there was to choose from
     gold: str = ""  # the right option as the file has it: a letter, a number from 0, or its text

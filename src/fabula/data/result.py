@@ -49,11 +49,11 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         ci = None if self.ci is None else [number(x) for x in self.ci[self.primary]]
         parts = {"by_type": self.by_type, "by_threshold": self.by_threshold}
-        told = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
+        filled = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
         own = numbers({**self.values, "value": self.value})
         short = {"short": self.short} if self.short and "short" not in own else {}  # MR_mAP has a number of that name
         method = {"ci_method": self.ci_method} if self.ci_method else {}
-        return {**own, "signature": self.signature, **short, "ci": ci, **method, **told}
+        return {**own, "signature": self.signature, **short, "ci": ci, **method, **filled}
 
 
 def number(value: float) -> float | None:
@@ -106,14 +106,14 @@ class Result:
 
         The bounds of intervals, where there are some, are SODA_c/f1.low and SODA_c/f1.high.
         """
-        told: dict[str, float] = {}
+        numbers_by_name: dict[str, float] = {}
         for name, score in self.scores.items():
             for part, value in score.values.items():
                 key = name if part == "value" else f"{name}/{part}"
-                told[key] = value
+                numbers_by_name[key] = value
                 if score.ci and part in score.ci:
-                    told[f"{key}.low"], told[f"{key}.high"] = score.ci[part]
-        return told
+                    numbers_by_name[f"{key}.low"], numbers_by_name[f"{key}.high"] = score.ci[part]
+        return numbers_by_name
 
     def to_pandas(self, rows: bool = False) -> Any:
         """A frame: a line per number; with `rows`, a line per video (or item) and reference set, as --rows writes."""

@@ -58,7 +58,7 @@ def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -
         if all(e.segment.sound for e in story.events):
             stories[video] = story
             continue
-        kept: list[Event] = []
+        events: list[Event] = []
         for i, event in enumerate(story.events):
             ways, mended = mend_event(event, repair)
             if (what := find_fault(event.segment)) and not ways:
@@ -67,8 +67,8 @@ def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -
             if ways:
                 how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
                 notes.add(f"{{n}} reference events were repaired ({how})", name_id(video, i))
-            kept += [mended] if mended is not None else []
-        stories[video] = replace(story, events=tuple(kept))
+            events += [mended] if mended is not None else []
+        stories[video] = replace(story, events=tuple(events))
     return replace(corpus, stories=stories)
 
 
@@ -93,5 +93,5 @@ def mend_event(event: Event, repair: Sequence[str]) -> tuple[tuple[str, ...], Ev
 
 
 def refuse_segment(corpus: Corpus, video: str, i: int, event: Event, what: str, hint: str) -> InputError:
-    seen = f"a {what} segment [{event.segment.start:g}, {event.segment.end:g}]"
-    return InputError(seen, file=corpus.name or None, video=video, field=f"event {i}", hint=hint)
+    problem = f"a {what} segment [{event.segment.start:g}, {event.segment.end:g}]"
+    return InputError(problem, file=corpus.name or None, video=video, field=f"event {i}", hint=hint)

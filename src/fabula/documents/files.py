@@ -223,12 +223,12 @@ class LineBytes:
                 stream.seek(self.first)
             left = None if self.last is None else self.last - self.first
             before = self.before
-            while some := stream.read(CHUNK if left is None else min(CHUNK, left)):
-                if left is None or len(some) < left:
-                    some += stream.readline()
-                yield before, some
-                before += some.count(b"\n")
-                left = None if left is None else left - min(left, len(some))
+            while block := stream.read(CHUNK if left is None else min(CHUNK, left)):
+                if left is None or len(block) < left:
+                    block += stream.readline()
+                yield before, block
+                before += block.count(b"\n")
+                left = None if left is None else left - min(left, len(block))
 
 
 class Cursor:
@@ -331,15 +331,15 @@ class Cursor:
         if self.peek() == "}":
             self.at += 1
             return
-        seen = set[str]()
+        known_keys = set[str]()
         while True:
             if self.peek() != '"':
                 raise self.complain('"')
             key = self.value()
-            if key in seen:
+            if key in known_keys:
                 hint = "keep one of the two; readers that take the last one lose the other in silence"
                 raise InputError(f"the key {key!r} stands twice in one object", file=self.path, hint=hint)
-            seen.add(key)
+            known_keys.add(key)
             self.take(":")
             yield key
             if self.take(",}") == "}":
@@ -420,10 +420,10 @@ def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None
             return
         target = Path(os.path.realpath(path))  # through a symbolic link; unlike resolve(), no RuntimeError for a loop
         with atomic.beside(target, sweep) as folder:
-            made = folder / "file"
-            with made.open("xb") as raw:
+            temporary = folder / "file"
+            with temporary.open("xb") as raw:
                 pour_pieces(pieces, raw, path)
-            atomic.take_place(made, target)
+            atomic.take_place(temporary, target)
 
 
 @contextlib.contextmanager

@@ -38,8 +38,8 @@ def open_parquet(place: Path, path: Path) -> Iterator[Any]:
         with name_failures(path), parquet.ParquetFile(place, pre_buffer=False) as file:
             yield file
     except (pa.ArrowException, ValueError, OverflowError) as error:  # of its text, too: bytes that are no UTF-8
-        said = str(error).strip().partition("\n")[0]
-        raise InputError(f"not Parquet that can be read ({said})", file=path, hint="write it again") from None
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"not Parquet that can be read ({reason})", file=path, hint="write it again") from None
 
 
 def count_groups(path: Path) -> list[int]:
@@ -53,8 +53,8 @@ def read_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of the groups `first` to `last` with their numbers, streamed; `before` rows come before them."""
     with open_parquet(place, path) as file:
-        some = range(first, file.num_row_groups if last is None else last)
-        batches = file.iter_batches(BATCH, row_groups=list(some), use_threads=False) if len(some) else ()
+        groups = range(first, file.num_row_groups if last is None else last)
+        batches = file.iter_batches(BATCH, row_groups=list(groups), use_threads=False) if len(groups) else ()
         objects = (row for batch in watch_batches(batches, path) for row in batch.to_pylist())
         yield from enumerate(map(drop_nulls, objects), before + 1)
 
@@ -68,12 +68,12 @@ def watch_batches(batches: Iterable[Any], path: Path) -> Iterator[Any]:
 
 
 def drop_nulls(row: dict[str, Any]) -> dict[str, Any]:
-    held = {name: value for name, value in row.items() if value is not None}
-    if isinstance(events := held.get("events"), list):
-        held["events"] = [
+    cells = {name: value for name, value in row.items() if value is not None}
+    if isinstance(events := cells.get("events"), list):
+        cells["events"] = [
             {n: x for n, x in event.items() if x is not None} if isinstance(event, dict) else event for event in events
         ]
-    return held
+    return cells
 
 
 def pack_corpus(corpus: Corpus, path: Path) -> bytes:
@@ -85,8 +85,8 @@ def pack_corpus(corpus: Corpus, path: Path) -> bytes:
     out, stories = io.BytesIO(), iter(corpus.values())
     try:
         with parquet.ParquetWriter(out, schema) as writer:
-            while some := list(islice(stories, GROUP)):
-                writer.write_table(pa.Table.from_pylist(list_rows(some), schema), row_group_size=GROUP)
+            while batch := list(islice(stories, GROUP)):
+                writer.write_table(pa.Table.from_pylist(list_rows(batch), schema), row_group_size=GROUP)
     except (pa.ArrowException, UnicodeEncodeError) as error:
         raise InputError(f"cannot be written ({error})", file=path, hint="Parquet holds text that is UTF-8") from None
     return out.getvalue()

@@ -81,8 +81,8 @@ class Meter:
             if self.spare is None:
                 self.spare = min(SPARE, left // PART)
             elif left < self.spare:
-                seen = f"memory runs out: {in_bytes(left)} are left when {in_bytes(self.passed)} of it are read"
-                raise InputError(seen, file=self.path, hint=STREAM)
+                problem = f"memory runs out: {in_bytes(left)} are left when {in_bytes(self.passed)} of it are read"
+                raise InputError(problem, file=self.path, hint=STREAM)
 
 
 class Unpacked(io.RawIOBase):
@@ -138,12 +138,12 @@ class Stream(io.BufferedReader):
         line = super().readline(STEP)
         if len(line) < STEP or line.endswith(b"\n"):
             return line
-        held = io.BytesIO()
+        gathered = io.BytesIO()
         while True:
-            held.write(line)
+            gathered.write(line)
             if line.endswith(b"\n") or not line:
-                return held.getvalue()
-            check_held(self.path, held.tell(), "line")
+                return gathered.getvalue()
+            check_held(self.path, gathered.tell(), "line")
             line = super().readline(STEP)
 
 
@@ -160,21 +160,23 @@ def read_bytes(path: File) -> bytes:
         known = path.stat()
         if stat.S_ISREG(known.st_mode):
             check_whole(path, known.st_size, 0)
-        held = io.BytesIO()
+        content = io.BytesIO()
         while piece := stream.read(STEP):
-            if held.tell() == 0 and len(piece) == STEP:
+            if content.tell() == 0 and len(piece) == STEP:
                 check_text(path, piece)
-            held.write(piece)
-            if held.tell() > STEP:
-                check_whole(path, held.tell(), held.tell())
-        return held.getvalue()
+            content.write(piece)
+            if content.tell() > STEP:
+                check_whole(path, content.tell(), content.tell())
+        return content.getvalue()
 
 
 def check_whole(path: Path, size: int, held: int) -> None:
     """Refuse to hold a file, of which `held` bytes are in memory already."""
     if size > STEP and size * WHOLE > (left := available() + held):
-        seen = f"{'unpacks to ' if path.suffix == '.gz' and held else ''}{in_bytes(size)}{' or more' if held else ''}"
-        problem = f"{seen} in one document, too much for the {in_bytes(left)} of memory that are left"
+        size_text = (
+            f"{'unpacks to ' if path.suffix == '.gz' and held else ''}{in_bytes(size)}{' or more' if held else ''}"
+        )
+        problem = f"{size_text} in one document, too much for the {in_bytes(left)} of memory that are left"
         raise InputError(problem, file=path, hint=STREAM)
 
 

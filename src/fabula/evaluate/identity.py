@@ -39,14 +39,14 @@ def compare_sets(request: Request, found: Gathered, notes: Notes) -> tuple[Compa
     """Sets that are read and joined; training calls it with sets in memory."""
     scored = [s for s in found.sets if s.blanks >= 2]
     captioned = [s for s in found.sets if s.reference is not None]
-    said = any(s.candidate is not None or not s.clips for s in captioned)  # no prediction at all is an empty one
-    chosen = choose(request, found, bool(scored), said)
+    has_text = any(s.candidate is not None or not s.clips for s in captioned)  # no prediction at all is an empty one
+    chosen = choose(request, found, bool(scored), has_text)
     boundary = boundary_of(request)
     check_ids(found.sets, found.predictions, request.options.strict, notes)
     if any(metric.param("labels") == "exact" for metric in chosen):
         note_lists(found.sets, notes)
     raw = [Item(s.id, s.candidate, (s.reference or "",)) for s in captioned]
-    if said:
+    if has_text:
         note_people(raw, notes)
     if any(metric.name == "SPICE" and metric.param("tok") == "ptb" for metric in chosen):
         notes.add("SPICE(tok=ptb) reads a captionset as one sentence, without full stops; SPICE(tok=none) keeps them")
@@ -63,7 +63,7 @@ def compare_sets(request: Request, found: Gathered, notes: Notes) -> tuple[Compa
                 error.problem, file=found.predictions, video=error.video, noun="clip", hint=error.hint
             ) from None
 
-    counts = count(found, len(scored), said)
+    counts = count(found, len(scored), has_text)
 
     def facts(metric: Metric) -> Mapping[str, object]:
         if metric.reads == "identity":
@@ -74,7 +74,7 @@ def compare_sets(request: Request, found: Gathered, notes: Notes) -> tuple[Compa
 
     def evidence(named: Mapping[str, Metric]) -> dict[str, object]:
         read = {name: renamed for name, m in named.items() if m.reads == "captions" and not renames_itself(m)}
-        return {"items": tuple(raw) if said else (), "read": read, "kept": Filled({s.id: s for s in scored})}
+        return {"items": tuple(raw) if has_text else (), "read": read, "kept": Filled({s.id: s for s in scored})}
 
     return Comparison(
         task="identity", rows_of=rows_of, counts=counts, notes=notes, facts=facts, evidence=evidence
@@ -91,14 +91,14 @@ def renames_itself(metric: Metric) -> bool:
 
 def choose(request: Request, found: Gathered, blanks: bool, captions: bool) -> list[Metric]:
     """The metrics asked for; unasked, those that the files have something for."""
-    asked = [metrics.metric(name) for name in DEFAULT] if request.metrics is None else request.metrics
-    some = replace(request, metrics=asked).readable("identity", "identity", "captions")
-    can = [m for m in some if (blanks if m.reads == "identity" else captions)]
+    wanted = [metrics.metric(name) for name in DEFAULT] if request.metrics is None else request.metrics
+    chosen_metrics = replace(request, metrics=wanted).readable("identity", "identity", "captions")
+    can = [m for m in chosen_metrics if (blanks if m.reads == "identity" else captions)]
     if not captions and not blanks:
         problem = "no set has two blanks" if any(s.clips for s in found.sets) else "no set has captions on both sides"
         raise InputError(problem, file=found.grouping, hint="there is nothing to compare")
-    if len(can) < len(some) and not (request.means_all and can):
-        metric = next(m for m in some if m not in can)
+    if len(can) < len(chosen_metrics) and not (request.means_all and can):
+        metric = next(m for m in chosen_metrics if m not in can)
         lacking = "blanks that are filled in" if metric.reads == "identity" else "captions of both sides"
         problem = f"{metric.name} reads {lacking}, and there are none"
         raise InputError(problem, file=found.predictions, hint="what can be given is in docs/identity.md")
@@ -220,13 +220,13 @@ def gather(request: Request, notes: Notes) -> Gathered:
     if grouping is not None and (inline or not any(map(identity.is_table, (predictions, refs[0])))):
         notes.add("--sets is not read: the files say themselves which clips belong together", name_id(grouping.name))
     if inline:
-        truth, told = identity.read_inline(predictions, notes)
+        truth, answers = identity.read_inline(predictions, notes)
     else:
         truth = identity.read_sets(refs[0], notes, request.options.refs_format, grouping)
-        told = identity.read_sets(predictions, notes, request.options.format, grouping)
-    unknown = sum(id not in truth for id in told)
+        answers = identity.read_sets(predictions, notes, request.options.format, grouping)
+    unknown = sum(id not in truth for id in answers)
     return Gathered(
-        join_sets(truth, told, request.options.people, predictions, notes), unknown, predictions, predictions
+        join_sets(truth, answers, request.options.people, predictions, notes), unknown, predictions, predictions
     )
 
 

@@ -75,19 +75,19 @@ class Answers:
 
     def tap(self, stream: Iterable[tuple[str, Ranking | Rankings]]) -> Iterator[tuple[str, Ranking | Rankings]]:
         """The stream as it is; its heads stay here."""
-        for name, some in stream:
-            kept = self.lists.setdefault(name, {})
-            for ranking in cut_rankings(some) if isinstance(some, Rankings) else (cut_ranking(some),):
-                kept[ranking.id] = ranking
-            yield name, some
+        for name, batch in stream:
+            known = self.lists.setdefault(name, {})
+            for ranking in cut_rankings(batch) if isinstance(batch, Rankings) else (cut_ranking(batch),):
+                known[ranking.id] = ranking
+            yield name, batch
 
     def find(self, name: str, id: Id) -> Ranking | None:
         """A query's answers; an id that one file writes as text and the other as a number is one."""
-        kept = self.lists[name]
-        if id in kept:
-            return kept[id]
+        known = self.lists[name]
+        if id in known:
+            return known[id]
         twin: Id = str(id) if isinstance(id, int) else int(id) if id.isascii() and id.isdigit() else id
-        return kept.get(twin) if str(twin) == str(id) else None
+        return known.get(twin) if str(twin) == str(id) else None
 
     def judge(self, query: Query, ranking: Ranking) -> list[Answer]:
         """Each answer with its overlap; of an answer in words, the windows that the metric reads in it."""
@@ -221,14 +221,14 @@ class Filled:
         """Every blank of a set, as the metric read both sides."""
         metric: fitb.Metric = result.metrics[name]
         clips = self.sets[id]
-        truth, given = metric.truth(clips), metric.predicted(clips)
+        truth, predicted = metric.truth(clips), metric.predicted(clips)
         whose = [clip.id for clip in clips.clips for _ in clip.truth]
         out = []
-        for x, (clip, who, said) in enumerate(zip(whose, truth, given, strict=False)):
+        for x, (clip, who, answer) in enumerate(zip(whose, truth, predicted, strict=False)):
             right = sum(
-                said is not None and given[y] is not None and (who == truth[y]) == (said == given[y])
+                answer is not None and predicted[y] is not None and (who == truth[y]) == (answer == predicted[y])
                 for y in range(len(truth))
                 if y != x
             )
-            out.append(Blank(clip, who, said, right, len(truth) - 1))
+            out.append(Blank(clip, who, answer, right, len(truth) - 1))
         return out

@@ -82,10 +82,10 @@ def gather(
 
 def choose(request: Request, responses: Sequence[Response], file: object, notes: Notes) -> list[QuestionMetric]:
     """The metrics asked for; unasked, those that the file has something for."""
-    some = cast("list[QuestionMetric]", request.readable("questions", "questions"))
-    able = [m for m in some if any(map(m.can_read, responses))]
-    if not able or (len(able) < len(some) and not request.means_all):
-        metric = next(m for m in some if m not in able)
+    chosen_metrics = cast("list[QuestionMetric]", request.readable("questions", "questions"))
+    able = [m for m in chosen_metrics if any(map(m.can_read, responses))]
+    if not able or (len(able) < len(chosen_metrics) and not request.means_all):
+        metric = next(m for m in chosen_metrics if m not in able)
         problem = f"{metric.name} needs {NEEDED.get(metric.needs, metric.needs)}, and no question has it"
         raise InputError(problem, file=file, hint="name the references with --refs; docs/questions.md has their shapes")
     for metric in able:
@@ -129,8 +129,8 @@ def list_parts(responses: Sequence[Response]) -> dict[str, list[str | int]]:
 
 def list_item(response: Response) -> Item:
     """As a report shows it: the answer beside what might have been said."""
-    held = response.references or response.events or tuple(f"{a.question} {a.answer}" for a in response.asked)
+    references = response.references or response.events or tuple(f"{a.question} {a.answer}" for a in response.asked)
     right = response.right
-    if not held and right is not None:
-        held = (response.options[right] if right < len(response.options) else response.gold,)
-    return Item(response.id, response.answer, tuple(held))
+    if not references and right is not None:
+        references = (response.options[right] if right < len(response.options) else response.gold,)
+    return Item(response.id, response.answer, tuple(references))

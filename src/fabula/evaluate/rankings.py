@@ -105,7 +105,7 @@ def moment_rows(
         listed.saliency |= any(ranking.saliency is not None for ranking in rankings)
         take(listed, at, Block.of_rankings([order[place] for place in at], rankings, numbers))
 
-    for name, some in answers:
+    for name, rankings_of_list in answers:
         listed = lists.get(name)
         if listed is None:
             readers = [m for m in metrics if name in ("", m.answers)]
@@ -114,14 +114,14 @@ def moment_rows(
             )
         if not listed.metrics:
             continue
-        if isinstance(some, Rankings) and not listed.joins:
-            at = [place for id in some.ids if (place := place_of.get(id)) is not None]
-            if len(set(at)) == len(some.ids) and not listed.seen[at].any():
+        if isinstance(rankings_of_list, Rankings) and not listed.joins:
+            at = [place for id in rankings_of_list.ids if (place := place_of.get(id)) is not None]
+            if len(set(at)) == len(rankings_of_list.ids) and not listed.seen[at].any():
                 listed.seen[at] = True
                 there = [order[place] for place in at]
-                take(listed, at, Block.of_answers(there, some, numbers))
+                take(listed, at, Block.of_answers(there, rankings_of_list, numbers))
                 continue
-        for ranking in some if isinstance(some, Rankings) else (some,):
+        for ranking in rankings_of_list if isinstance(rankings_of_list, Rankings) else (rankings_of_list,):
             place = place_of.get(ranking.id)
             if place is None:
                 place = find_twin(ranking.id, place_of, notes)
@@ -166,9 +166,9 @@ def join_repeated(listed: Listed, order: Sequence[Query], numbers: VideoNumbers)
     for metric in listed.metrics:
         if metric.repeated == "join":
             top = metric.param("top")
-            laid = [lay_end_to_end(rankings, top) for rankings in again.values()]
+            joined = [lay_end_to_end(rankings, top) for rankings in again.values()]
             whole = metric if top is None else metric.with_params({"top": "none"})
-            listed.parts[metric].append((list(again), whole.rows(Block.of_rankings(queries, laid, numbers), None)))
+            listed.parts[metric].append((list(again), whole.rows(Block.of_rankings(queries, joined, numbers), None)))
 
 
 def lay_end_to_end(rankings: Sequence[Ranking], top: int | None) -> Ranking:
@@ -186,8 +186,8 @@ def keep_last(at: Ints) -> Ints:
     """Where each query's last row stands, in the order of the queries."""
     order = np.argsort(at, kind="stable")
     last = np.append(np.diff(at[order]) > 0, True) if len(at) else np.zeros(0, dtype=bool)
-    kept: Ints = order[last]
-    return kept
+    last_answers: Ints = order[last]
+    return last_answers
 
 
 def find_twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
@@ -215,9 +215,9 @@ def note_oddities(block: Block, listed: Listed, reading: Reading) -> None:
         id = block.queries[int(block.of[i])].id
         if reading.strict:
             start, end = block.spans[i].tolist()
-            seen = f"a window that is reversed, zero-length or negative, [{start:g}, {end:g}]"
+            problem_text = f"a window that is reversed, zero-length or negative, [{start:g}, {end:g}]"
             hint = "mend the predictions, or leave --strict out"
-            raise InputError(seen, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
+            raise InputError(problem_text, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
         notes.add(
             "{n} predicted windows are reversed, zero-length or negative; the first two match nothing", name_id(id)
         )
@@ -288,12 +288,12 @@ def collect(
     parts = list(listed.parts.get(metric, []))
     if metric.missing == "zero":
         for start in range(0, len(lost), QUERIES):
-            some = lost[start : start + QUERIES]
-            block = Block.of_rankings([queries[ids[i]] for i in some], [None] * len(some), numbers)
-            parts.append((some, metric.rows(block, None)))
+            part_rows = lost[start : start + QUERIES]
+            block = Block.of_rankings([queries[ids[i]] for i in part_rows], [None] * len(part_rows), numbers)
+            parts.append((part_rows, metric.rows(block, None)))
     at = np.concatenate([np.zeros(0, dtype=np.int64), *(np.array(places, dtype=np.int64) for places, _ in parts)])
     if parts:
-        rows = Rows.joined([some for _, some in parts])
+        rows = Rows.joined([part_rows for _, part_rows in parts])
         rows = rows if (np.diff(at) > 0).all() else rows.take(keep_last(at))
     else:
         rows = Rows((), np.zeros(0, dtype=np.int64), {}, unit="query", clusters=())

@@ -28,8 +28,8 @@ def compare(request: Request, task: str | None = None) -> tuple[Comparison, list
     boxes = sum(map(len, pictures.values()))
     if not boxes:
         raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")
-    kept = Described(pictures)
-    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes, kept)
+    described = Described(pictures)
+    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes, described)
     data = Pictures(pictures, known)
     tables: dict[object, Rows] = {}
     for metric in chosen:
@@ -53,7 +53,7 @@ def compare(request: Request, task: str | None = None) -> tuple[Comparison, list
         counts=counts,
         notes=notes,
         facts=facts,
-        evidence=lambda metrics: {"kept": kept},
+        evidence=lambda metrics: {"kept": described},
     ), chosen
 
 
@@ -80,16 +80,16 @@ class Known:
     counted: bool = field(default=False)
 
     def __iter__(self) -> Iterator[Picture]:
-        seen: dict[str, str] = {}
+        known_ids: dict[str, str] = {}
         for picture in self.files:
             id = self.find(picture.id)
             if id is None:
                 self.count(picture, None)
                 continue
-            if id in seen:
-                problem = f"{shown(seen[id])} and {shown(picture.id)} both mean the reference image {shown(id)}"
+            if id in known_ids:
+                problem = f"{shown(known_ids[id])} and {shown(picture.id)} both mean the reference image {shown(id)}"
                 raise InputError(problem, file=self.files.path, hint="keep one of the two")
-            seen[id] = picture.id
+            known_ids[id] = picture.id
             self.count(picture, id)
             known = picture if id == picture.id else replace(picture, id=id)
             self.kept.keep(known)

@@ -48,15 +48,15 @@ class Request:
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute, bound to the judge; with `tok` and `spice`, as these say."""
-        some = metric_room.default(task) if self.metrics is None else self.metrics
-        some, tok = metric_room.set_parser(some, self.options.spice), self.options.tok
+        wanted = metric_room.default(task) if self.metrics is None else self.metrics
+        wanted, tok = metric_room.set_parser(wanted, self.options.spice), self.options.tok
         if tok is not None:
-            for m in some if self.protocol else ():
+            for m in wanted if self.protocol else ():
                 if self.protocol and m.param("tok", tok) != tok:
                     rule = f"the protocol {self.protocol.name} has tok={m.param('tok')} for {m.title}"
                     raise SpecError(f"{rule}, and --tok {tok} contradicts it; leave one of the two out")
-            some = [m.with_params({"tok": tok}) if "tok" in m.defaults() else m for m in some]
-        return some if self.judge is None else [m.with_judge(self.judge) for m in some]
+            wanted = [m.with_params({"tok": tok}) if "tok" in m.defaults() else m for m in wanted]
+        return wanted if self.judge is None else [m.with_judge(self.judge) for m in wanted]
 
     def readable(self, task: str, *kinds: str) -> list[Metric]:
         """The same, if each compares what this task has."""

@@ -20,7 +20,7 @@ from fabula.metrics.stories import Stories
 if TYPE_CHECKING:
     from fabula.text.cider import Idf
 
-Told = Sequence[tuple[float, float, str]]  # a story as training code has it: (start, end, caption)
+PlainStory = Sequence[tuple[float, float, str]]  # a story as training code has it: (start, end, caption)
 Reward = Callable[[Sequence[Any], Sequence[Any]], NDArray[np.float64]]
 
 
@@ -40,17 +40,17 @@ def reward(metric: str | Metric, *, corpus: Sequence[Any] | None = None) -> Rewa
         >>> fabula.reward("METEOR")(["a dog runs", "a dog runs"], ["a dog runs", "it rains"]).round(2)
         array([1., 0.])
     """
-    made = make_metric(metric) if isinstance(metric, str) else metric
-    counts = made.reads == "captions" and "idf" in made.defaults()
+    parsed = make_metric(metric) if isinstance(metric, str) else metric
+    counts = parsed.reads == "captions" and "idf" in parsed.defaults()
     if corpus is not None and not counts:
-        raise SpecError(f"{made.name} counts no document frequencies; leave corpus out")
+        raise SpecError(f"{parsed.name} counts no document frequencies; leave corpus out")
     if counts:
-        return Counting(made, None if corpus is None else count_corpus(made, corpus))
-    if made.reads == "captions":
-        return lambda candidates, references: reward_captions(made, candidates, references)
-    if made.reads == "stories" and "refs" in made.defaults():  # not of paragraphs, which are folded over the corpus
-        return lambda candidates, references: reward_stories(made, candidates, references)
-    raise SpecError(f"{made.name} gives no reward per item")
+        return Counting(parsed, None if corpus is None else count_corpus(parsed, corpus))
+    if parsed.reads == "captions":
+        return lambda candidates, references: reward_captions(parsed, candidates, references)
+    if parsed.reads == "stories" and "refs" in parsed.defaults():  # not of paragraphs, which are folded over the corpus
+        return lambda candidates, references: reward_stories(parsed, candidates, references)
+    raise SpecError(f"{parsed.name} gives no reward per item")
 
 
 class Counting:
@@ -112,9 +112,9 @@ def reward_captions(metric: Metric, candidates: Sequence[str], references: Seque
     return metric.table(Items(items))[metric.primary] if items else np.zeros(0)
 
 
-def reward_stories(metric: Metric, candidates: Sequence[Told], references: Sequence[Any]) -> NDArray[np.float64]:
+def reward_stories(metric: Metric, candidates: Sequence[PlainStory], references: Sequence[Any]) -> NDArray[np.float64]:
     check_lengths(candidates, references)
-    preds = {str(i): make_story(str(i), told) for i, told in enumerate(candidates)}
+    preds = {str(i): make_story(str(i), story) for i, story in enumerate(candidates)}
     rows = metric.table(Stories(make_sets(references), Corpus(preds)))
     value, n = np.zeros(len(candidates)), np.zeros(len(candidates))
     for key, number in zip(rows.keys, rows[metric.primary], strict=True):
@@ -126,8 +126,8 @@ def reward_stories(metric: Metric, candidates: Sequence[Told], references: Seque
 def make_sets(references: Sequence[Any]) -> list[Corpus]:
     """A reference story for each, or a list of them: as reference sets, ids by place."""
     sets: list[dict[str, Story]] = []
-    for i, told in enumerate(references):
-        for k, one in enumerate(told if is_nested(told) else [told]):
+    for i, reference in enumerate(references):
+        for k, one in enumerate(reference if is_nested(reference) else [reference]):
             sets += [{}] if k == len(sets) else []
             sets[k][str(i)] = make_story(str(i), one)
     return [Corpus(s) for s in sets]
@@ -138,12 +138,12 @@ def is_nested(told: Any) -> bool:
     return len(told) > 0 and len(told[0]) > 0 and not isinstance(told[0][0], int | float | np.number)
 
 
-def make_story(id: str, told: Told) -> Story:
+def make_story(id: str, events: PlainStory) -> Story:
     try:
-        return Story(id, tuple(Event(Segment(float(s), float(e)), str(c)) for s, e, c in told))
+        return Story(id, tuple(Event(Segment(float(s), float(e)), str(c)) for s, e, c in events))
     except (TypeError, ValueError):
         hint = "a story is a list of (start, end, caption)"
-        raise InputError(f"expected a story, saw {shown(told)}", field=f"item {id}", hint=hint) from None
+        raise InputError(f"expected a story, saw {shown(events)}", field=f"item {id}", hint=hint) from None
 
 
 def check_lengths(candidates: Sequence[Any], references: Sequence[Any]) -> None:

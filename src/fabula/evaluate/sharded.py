@@ -27,7 +27,7 @@ from fabula.evaluate.inputs import Readable
 from fabula.evaluate.request import Request
 from fabula.evaluate.score import Comparison
 from fabula.evaluate.shards import Surveyed
-from fabula.evaluate.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, pack_record
+from fabula.evaluate.split import PREDICTIONS, WITHIN, Cut, PieceSurvey, Rules, Whole, pack_record
 from fabula.evaluate.stories import EMPTY, MISSING, UNKNOWN, choose, choose_reader, no_events, none_in_common
 from fabula.io.pieces import Piece
 from fabula.io.stories.fabula_jsonl import refuse_twin
@@ -195,7 +195,7 @@ def fingerprint(inputs: list[Input], request: Request, format: str | None) -> di
     return {"fabula": __version__, **files, **rules, "repair": repair}
 
 
-def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict[str, Any]:
+def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[PieceSurvey]) -> dict[str, Any]:
     """What was noticed while reading, in the order in which a run in memory would say it."""
     read, checks = Notes(), [Notes() for _ in inputs]
     captioned, events = [False for _ in inputs], 0

@@ -145,12 +145,12 @@ def read_shards(folder: Folder, shards: Iterable[int], outline: bool = False) ->
             twice.append((record.place, record.line, first[k][id].place, first[k][id].line, id))
         else:
             stories[k][id], first[k][id] = record.story, record
-    placed = {k: {id: r.place for id, r in some.items()} for k, some in first.items()}
-    given = {k: Corpus(some, name=names[k]) for k, some in stories.items()}
-    sets = [given[0], *(reconcile(given[k], given[0], Notes()) for k in range(1, len(names) - 1))]
-    preds = reconcile(given[PREDICTIONS], [v for ref in sets for v in ref], Notes())
+    placed = {k: {id: r.place for id, r in members.items()} for k, members in first.items()}
+    corpora = {k: Corpus(members, name=names[k]) for k, members in stories.items()}
+    sets = [corpora[0], *(reconcile(corpora[k], corpora[0], Notes()) for k in range(1, len(names) - 1))]
+    preds = reconcile(corpora[PREDICTIONS], [v for ref in sets for v in ref], Notes())
     known = {**dict(enumerate(sets)), PREDICTIONS: preds}
-    renamed = {k: [id for id in given[k] if id not in known[k]] for k in known}
+    renamed = {k: [id for id in corpora[k] if id not in known[k]] for k in known}
     places: dict[str, int] = {}
     for k, ref in enumerate(sets):
         for video, place in zip(ref, placed[k].values(), strict=True):
@@ -197,10 +197,10 @@ def describe(shard: Shard) -> dict[str, object]:
             "predictions": sum(len(preds[v]) for v in videos if v in preds),
         },
         "twice": shard.twice[:1],
-        "first": [take_first((p, v) for v, p in some.items())[:1] for some in (predicted, videos)],
+        "first": [take_first((p, v) for v, p in group.items())[:1] for group in (predicted, videos)],
         "remarks": {
-            kind: [len(some), take_first(some)]
-            for kind, some in {"empty": empty, "missing": missing, "unknown": unknown, **renamed}.items()
+            kind: [len(group), take_first(group)]
+            for kind, group in {"empty": empty, "missing": missing, "unknown": unknown, **renamed}.items()
         },
     }
 
@@ -269,7 +269,7 @@ class Surveyed:
             notes.add(text, count=count)
 
 
-def split_all(cuts: Sequence[Cut], runner: Runner, progress: Progress = silent) -> list[split.Seen]:
+def split_all(cuts: Sequence[Cut], runner: Runner, progress: Progress = silent) -> list[split.PieceSurvey]:
     """The inputs, piece by piece, and what was noticed in each. A corpus, and a file read whole, are cut up here."""
     apart = [cut for cut in cuts if isinstance(cut.piece, Piece)]
     for cut in cuts:
@@ -277,7 +277,7 @@ def split_all(cuts: Sequence[Cut], runner: Runner, progress: Progress = silent) 
             split.split_piece(cut)
     if apart:
         run_pass(split.split_piece, "pieces", apart, runner, progress)
-    return [split.Seen.of(cut.folder.get(*cut.file("json"))["seen"]) for cut in cuts]
+    return [split.PieceSurvey.of(cut.folder.get(*cut.file("json"))["seen"]) for cut in cuts]
 
 
 def survey_all(

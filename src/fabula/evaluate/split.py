@@ -82,7 +82,7 @@ class Cut:
 
 
 @dataclass(slots=True)
-class Seen:
+class PieceSurvey:
     """What was noticed in a piece."""
 
     captioned: bool = False
@@ -93,7 +93,7 @@ class Seen:
     extras: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, facts: dict[str, Any]) -> Seen:
+    def of(cls, facts: dict[str, Any]) -> PieceSurvey:
         return cls(**{**facts, "read": Notes(**facts["read"]), "checked": Notes(**facts["checked"])})
 
 
@@ -109,58 +109,58 @@ def split_piece(cut: Cut) -> int:
         sealed = folder.get(*cut.file("json"))["seals"]
         if all(folder.seal_of(*cut.file(ending)) == seal for ending, seal in sealed.items()):
             return cut.index
-    seen = Seen()
+    survey = PieceSurvey()
     index: list[list[int]] = []
-    seals = {"jsonl": folder.put_large(make_blocks(cut, seen, index), *cut.file("jsonl"))}
+    seals = {"jsonl": folder.put_large(make_blocks(cut, survey, index), *cut.file("jsonl"))}
     out = memory.BytesIO()
     np.save(out, np.array(index, dtype=np.int64).reshape(len(index), cut.shards + 1))
     seals["npy"] = folder.put_large([out.getvalue()], *cut.file("npy"))
-    folder.put({"seals": seals, "seen": asdict(seen)}, *cut.file("json"))
+    folder.put({"seals": seals, "seen": asdict(survey)}, *cut.file("json"))
     return cut.index
 
 
-def make_blocks(cut: Cut, seen: Seen, index: list[list[int]]) -> Iterator[bytes]:
+def make_blocks(cut: Cut, survey: PieceSurvey, index: list[list[int]]) -> Iterator[bytes]:
     """The records in blocks, sorted by shard; the index grows with them."""
     gathered: list[list[str]] = [[] for _ in range(cut.shards)]
-    held = at = 0
-    for line, story in check_stories(cut, seen):
-        text = pack_record(seen.stories, line, story)
+    waiting = at = 0
+    for line, story in check_stories(cut, survey):
+        text = pack_record(survey.stories, line, story)
         gathered[shard_of(story.id, cut.shards)].append(text)
-        seen.stories, held = seen.stories + 1, held + len(text)
-        if held >= BLOCK:
+        survey.stories, waiting = survey.stories + 1, waiting + len(text)
+        if waiting >= BLOCK:
             block, at = join_by_shard(gathered, at, index)
             yield block
-            gathered, held = [[] for _ in range(cut.shards)], 0
-    if held:
+            gathered, waiting = [[] for _ in range(cut.shards)], 0
+    if waiting:
         yield join_by_shard(gathered, at, index)[0]
 
 
 def join_by_shard(gathered: Sequence[Sequence[str]], at: int, index: list[list[int]]) -> tuple[bytes, int]:
     begins, lists = [at], []
-    for some in gathered:
-        lists.append(f"[{','.join(some)}]\n".encode("ascii") if some else b"")
+    for records in gathered:
+        lists.append(f"[{','.join(records)}]\n".encode("ascii") if records else b"")
         begins.append(begins[-1] + len(lists[-1]))
     index.append(begins)
     return b"".join(lists), begins[-1]
 
 
-def check_stories(cut: Cut, seen: Seen) -> Iterator[tuple[int, Story]]:
+def check_stories(cut: Cut, survey: PieceSurvey) -> Iterator[tuple[int, Story]]:
     """Line numbers and stories, judged by the rules."""
-    for line, story in read_stories(cut.piece, seen):
-        story = cut.rules.check(story, cut.set, cut.name, seen.checked)
-        seen.captioned = seen.captioned or any(e.caption for e in story.events)
-        seen.events += len(story)
+    for line, story in read_stories(cut.piece, survey):
+        story = cut.rules.check(story, cut.set, cut.name, survey.checked)
+        survey.captioned = survey.captioned or any(e.caption for e in story.events)
+        survey.events += len(story)
         yield line, story
 
 
-def read_stories(piece: Piece | Whole | Corpus, seen: Seen) -> Iterator[tuple[int, Story]]:
+def read_stories(piece: Piece | Whole | Corpus, survey: PieceSurvey) -> Iterator[tuple[int, Story]]:
     """0 where there are no lines."""
     if isinstance(piece, Piece):
-        yield from io.read_piece(piece, Source(open_document(piece.path), seen.read, extras=seen.extras))
+        yield from io.read_piece(piece, Source(open_document(piece.path), survey.read, extras=survey.extras))
         return
     if isinstance(piece, Whole):
         piece, notes = io.read(piece.path, piece.format)
-        seen.read.extend(notes)
+        survey.read.extend(notes)
     yield from ((0, story) for story in piece.values())
 
 
@@ -192,9 +192,9 @@ class Record:
 
 def read_records(folder: Folder, pieces: int, shards: Iterable[int], outline: bool = False) -> Iterator[Record]:
     """The stories of some shards, piece by piece; an outline has their ids, and counts their events."""
-    some = list(shards)
+    wanted = list(shards)
     for i in range(pieces):
-        for text in read_stretches(folder, i, some):
+        for text in read_stretches(folder, i, wanted):
             try:
                 for n, line, id, duration, listed in json.loads(text):
                     events = (

@@ -67,7 +67,7 @@ def read_judgements(path: Path, measure: str | None = None) -> tuple[list[Judgem
         raise SpecError(
             f"{path.name} holds no measure {measure!r}; there are: {', '.join(m for m in measures if m) or 'none'}"
         )
-    kept, out, simulated = [], 0, 0
+    judgements, out, simulated = [], 0, 0
     sign = -1.0 if (measure or measures[0]) in REVERSED else 1.0
     for number, row in enumerate(rows, 1):
         if measure is not None and str(row.get("measure", "")) != measure:
@@ -78,7 +78,7 @@ def read_judgements(path: Path, measure: str | None = None) -> tuple[list[Judgem
         simulated += is_true(row.get("simulated"))
         item = str(row.get(key, ""))
         value = sign * as_number(row.get("value"), path, "value", number)
-        kept.append(
+        judgements.append(
             Judgement(item, str(row.get("system", "")), value, str(row.get("rater", "")), str(row.get("cluster", item)))
         )
     notes = []
@@ -88,9 +88,9 @@ def read_judgements(path: Path, measure: str | None = None) -> tuple[list[Judgem
         notes.append(f"{simulated} answers are simulated: nobody said them")
     if sign < 0:
         notes.append("ranks are read backwards: 1 is best")
-    if not kept:
+    if not judgements:
         raise InputError("holds no judgement that counts", file=path)
-    return kept, notes
+    return judgements, notes
 
 
 def is_true(value: Any) -> bool:
@@ -111,7 +111,7 @@ def read_scores(path: Path, system: str = "") -> dict[tuple[str, str], dict[str,
         for name in metrics:
             if row.get(name) not in (None, ""):
                 place.setdefault(name, []).append(as_number(row[name], path, name, number))
-    return {who: {name: sum(some) / len(some) for name, some in own.items()} for who, own in sums.items()}
+    return {who: {name: sum(values) / len(values) for name, values in own.items()} for who, own in sums.items()}
 
 
 def looks_number(value: Any) -> bool:
@@ -134,21 +134,21 @@ def meet(
     for name in chosen:
         if name not in known:
             raise SpecError(f"no score is called {name!r}; there are: {', '.join(known)}")
-    told = {j.system for j in judgements}
+    judged_systems = {j.system for j in judgements}
     named = {system for _, system in scores}
-    if named == {""} and len(told) > 1:
-        seen = ", ".join(sorted(told)[:6])
+    if named == {""} and len(judged_systems) > 1:
+        listed = ", ".join(sorted(judged_systems)[:6])
         raise SpecError(
-            f"people judged {seen}, and the scores name no system; give one file of scores a system, or a column"
+            f"people judged {listed}, and the scores name no system; give one file of scores a system, or a column"
         )
-    alone = named == {""} or told == {""}
+    alone = named == {""} or judged_systems == {""}
     found = Judged([], {name: [] for name in chosen}, list(notes))
     lacking = 0
-    held = {(item, "" if alone else system): own for (item, system), own in scores.items()}
-    if len(held) < len(scores):
+    by_item = {(item, "" if alone else system): own for (item, system), own in scores.items()}
+    if len(by_item) < len(scores):
         raise SpecError("the scores are of several systems, and the judgements name none; give them a column system")
     for j in judgements:
-        own = held.get((j.item, "" if alone else j.system), {})
+        own = by_item.get((j.item, "" if alone else j.system), {})
         if any(name not in own for name in chosen):
             lacking += 1
             continue

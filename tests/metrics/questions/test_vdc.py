@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.data.questions import Asked, Response
+from fabula.data.questions import ExamQuestion, Response
 from fabula.llm import EndpointOptions
 from fabula.llm.session import Usage
 from fabula.metrics import metric
@@ -20,7 +20,7 @@ def score(captions: dict[str, list[str]], **params: Any) -> tuple[list[Any], dic
     """Captions with the judgement of each of their questions; a caption that begins with ! is not there."""
     responses, table = [], {}
     for k, (caption, some) in enumerate(captions.items()):
-        asked = tuple(Asked(f"q{k}.{i}?", "right") for i in range(len(some)))
+        asked = tuple(ExamQuestion(f"q{k}.{i}?", "right") for i in range(len(some)))
         table |= {pair.question: said for pair, said in zip(asked, some, strict=True)}
         responses.append(Response(k, None if caption.startswith("!") else caption.strip("-"), asked=asked))
 

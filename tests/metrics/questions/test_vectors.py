@@ -14,7 +14,7 @@ import pytest
 
 from fabula.benchmarks import protocol
 from fabula.core.rows import Rows
-from fabula.data.questions import Asked, Response
+from fabula.data.questions import ExamQuestion, Response
 from fabula.metrics.questions import Responses
 from tests.golden.examiner import examined_by
 
@@ -124,7 +124,7 @@ def ask_vdc(case: dict[str, Any], name: str) -> tuple[Rows, dict[str, float], An
     table: dict[str, Any] = {"answers": {}, "matches": {}}
     responses = []
     for video in case["videos"]:
-        asked = tuple(Asked(qa["question"], qa["answer"]) for qa in video["qa"])
+        asked = tuple(ExamQuestion(qa["question"], qa["answer"]) for qa in video["qa"])
         responses.append(Response(video["video"], f"caption of {video['video']}", kind="short", asked=asked))
         table["answers"] |= {qa["question"]: qa["answer_from_caption"] for qa in video["qa"]}
         table["matches"] |= {qa["question"]: qa["judge"] for qa in video["qa"]}

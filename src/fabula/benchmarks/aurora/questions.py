@@ -24,21 +24,21 @@ def read_captions(source: Source) -> Iterator[Response]:
         entry = source.mapping(entry, at)
         doc = source.mapping(source.entry(entry, "doc", None, at), f"{at} doc")
         video = source.text(source.entry(doc, "video_id", None, at), f"{at} video_id")
-        said = source.entry(entry, "resps", video, at)
+        caption = source.entry(entry, "resps", video, at)
         for _ in range(2):
-            some = source.listing(said, f"{at} resps", video, "it is [[caption]]")
-            if not some:
+            responses = source.listing(caption, f"{at} resps", video, "it is [[caption]]")
+            if not responses:
                 raise source.wrong("no caption", video, f"{at} resps", "it is [[caption]]")
-            said = some[0]
-        yield Response(video, source.caption(said, f"{at} resps", video))
+            caption = responses[0]
+        yield Response(video, source.caption(caption, f"{at} resps", video))
 
 
 def read_questions(source: Source) -> Iterator[Response]:
     stem = source.document.filename.partition(".")[0]
     for at, entry in source.document.entries():
-        for video, asked in source.mapping(entry, at).items():
-            told = read_asked(asked, at, video, source)
-            yield Response(video, group=video, kind=stem if stem in KINDS else "", asked=told)
+        for video, entries in source.mapping(entry, at).items():
+            questions = read_asked(entries, at, video, source)
+            yield Response(video, group=video, kind=stem if stem in KINDS else "", asked=questions)
 
 
 FORMATS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.benchmarks._families.phrases import BREAKS, TELLING
-from fabula.benchmarks.etbench.told import read_told
+from fabula.benchmarks.etbench.captioned import read_captioned
 from fabula.core.patterns import lazy
 from fabula.io.answers.readers.base import Reader, Window, clock_seconds, pair_up, put_forward
 
@@ -40,7 +40,7 @@ READER = Reader(
     name="etbench",
     about="numbers around a plain dash, else around 'to', else the first number of phrases that say start, end, happen",
     read=read,
-    tell=read_told,
+    tell=read_captioned,
     repository="huggingface.co/datasets/PolyU-ChenLab/ETBench",
     commit="as read in 2026",
 )

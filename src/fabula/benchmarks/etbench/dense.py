@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from fabula.benchmarks.etbench.captioned import read_captioned
 from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, RECORD, Sample, of_document
-from fabula.benchmarks.etbench.told import read_told
 from fabula.core.errors import SpecError
 from fabula.core.notes import name_id
 from fabula.core.registry import close_to
@@ -31,7 +31,7 @@ KNOWN_READERS = ("fabula", "etbench")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VideoRecord:
     """One record under the id that its story has."""
 
     id: str
@@ -41,23 +41,23 @@ class Told:
 
 def read_references(document: object, source: Source) -> Iterator[Story]:
     records = read_records(document, source, audit=False)
-    several = len({told.sample.source for told in records}) > 1
-    for told in records:
+    several = len({record.sample.source for record in records}) > 1
+    for record in records:
         if several:
-            source.categories[told.id] = told.sample.source
-        yield Story(told.id, read_truth(told, source), find_duration(told, source))
+            source.categories[record.id] = record.sample.source
+        yield Story(record.id, read_truth(record, source), find_duration(record, source))
 
 
 def read_predictions(document: object, source: Source) -> Iterator[Story]:
     stories = [
-        Story(told.id, told.events, find_duration(told, source))
-        for told in read_records(document, source, audit=True)
-        if told.events is not None
+        Story(record.id, record.events, find_duration(record, source))
+        for record in read_records(document, source, audit=True)
+        if record.events is not None
     ]
     yield from fill_silent(stories, source)
 
 
-def read_records(document: object, source: Source, audit: bool) -> list[Told]:
+def read_records(document: object, source: Source, audit: bool) -> list[VideoRecord]:
     argument, _, reader = (source.argument or "").partition("reader=")
     reader = reader or "fabula"
     if reader not in KNOWN_READERS:
@@ -65,24 +65,24 @@ def read_records(document: object, source: Source, audit: bool) -> list[Told]:
     samples = of_document(document, replace(source, argument=argument.strip(",") or None), TASKS)
     sources = list(dict.fromkeys(sample.source for sample in samples))
     if len(sources) > 1 and audit:
-        told = f"records of {len(sources)} sources are scored together, and by source in by_type"
-        source.notes.add(f"{told}; E.T. Bench's number is the mean over sources")
+        note_text = f"records of {len(sources)} sources are scored together, and by source in by_type"
+        source.notes.add(f"{note_text}; E.T. Bench's number is the mean over sources")
     return by_video(samples, source, audit) if reader == "etbench" else by_record(samples, source, audit)
 
 
-def by_video(samples: Sequence[Sample], source: Source, audit: bool) -> list[Told]:
+def by_video(samples: Sequence[Sample], source: Source, audit: bool) -> list[VideoRecord]:
     """Of a video and source the last record that can be read, under the video's name; the others under their own."""
-    told = []
+    events_by_sample = []
     for sample in samples:
         text = sample.entry.get("a")
-        found = [] if text is None else read_told(source.text(text, "a", sample.id))
-        told.append(tuple(Event(Segment(*window), words) for window, words in found) or None)
+        found = [] if text is None else read_captioned(source.text(text, "a", sample.id))
+        events_by_sample.append(tuple(Event(Segment(*window), words) for window, words in found) or None)
         if text is not None and not found and audit:
             source.notes.tally["unparsed"] = source.notes.tally.get("unparsed", 0) + 1
             source.notes.add("{n} answers cannot be read, as E.T. Bench reads them (unparsed)", name_id(sample.id))
     videos = [(sample.source, read_video(sample, source)) for sample in samples]
     last = {video: i for i, video in enumerate(videos)}
-    last |= {video: i for i, video in enumerate(videos) if told[i] is not None}
+    last |= {video: i for i, video in enumerate(videos) if events_by_sample[i] is not None}
     out, named = [], set[str]()
     for i, (sample, video) in enumerate(zip(samples, videos, strict=True)):
         counts, name = last[video] == i, video[1]
@@ -90,24 +90,24 @@ def by_video(samples: Sequence[Sample], source: Source, audit: bool) -> list[Tol
             source.notes.add("{n} records give way to another of their video and count as unanswered", name_id(name))
         id = f"{name} ({sample.id})" if not counts or name in named else name
         named.add(id)
-        out.append(Told(id, sample, told[i] if counts else None))
+        out.append(VideoRecord(id, sample, events_by_sample[i] if counts else None))
     return out
 
 
-def by_record(samples: Sequence[Sample], source: Source, audit: bool) -> list[Told]:
+def by_record(samples: Sequence[Sample], source: Source, audit: bool) -> list[VideoRecord]:
     """Every record by itself: under its video's name the first of a video, the others under their own."""
-    seen: set[str] = set()
+    known_ids: set[str] = set()
     out = []
     for sample in samples:
         video = read_video(sample, source)
-        id = f"{video} ({sample.id})" if video in seen else video
-        seen.add(video)
+        id = f"{video} ({sample.id})" if video in known_ids else video
+        known_ids.add(video)
         text, events = sample.entry.get("a"), None
         if text is not None and audit:
             answer = parse(source.text(text, "a", sample.id), Options(duration=find_length(sample, source)))
             note_audit(id, answer.audit, source)
             events = answer.events
-        out.append(Told(id, sample, events))
+        out.append(VideoRecord(id, sample, events))
     return out
 
 
@@ -115,10 +115,10 @@ def read_video(sample: Sample, source: Source) -> str:
     return source.text(source.entry(sample.entry, "video", sample.id, sample.at), "video", sample.id)
 
 
-def read_truth(told: Told, source: Source) -> tuple[Event, ...]:
-    entry, id = told.sample.entry, told.id
-    times = source.listing(source.entry(entry, "tgt", id, told.sample.at), "tgt", id)
-    words = source.listing(source.entry(entry, "g", id, told.sample.at), "g", id)
+def read_truth(record: VideoRecord, source: Source) -> tuple[Event, ...]:
+    entry, id = record.sample.entry, record.id
+    times = source.listing(source.entry(entry, "tgt", id, record.sample.at), "tgt", id)
+    words = source.listing(source.entry(entry, "g", id, record.sample.at), "g", id)
     if len(times) != len(words):
         raise source.wrong(
             f"{len(times)} windows and {len(words)} captions", id, "tgt", "each window has a caption in g"
@@ -134,8 +134,8 @@ def find_length(sample: Sample, source: Source) -> float | None:
     return None if value is None else source.duration(value, sample.id)
 
 
-def find_duration(told: Told, source: Source) -> float | None:
-    return find_length(told.sample, source)
+def find_duration(record: VideoRecord, source: Source) -> float | None:
+    return find_length(record.sample, source)
 
 
 EXAMPLE = (

@@ -23,22 +23,22 @@ def find_caption(entry: object) -> Mapping[str, object] | None:
     if not isinstance(entry, Mapping):
         return None
     return next(
-        (some for some in (entry, *entry.values()) if isinstance(some, Mapping) and some.keys() >= set(PARTS)), None
+        (part for part in (entry, *entry.values()) if isinstance(part, Mapping) and part.keys() >= set(PARTS)), None
     )
 
 
 def read_items(entries: Iterable[tuple[str, Any]], source: Source) -> Iterator[Item]:
-    seen: set[str | int] = set()
+    known_ids: set[str | int] = set()
     for number, (at, entry) in enumerate(entries, 1):
         found = find_caption(source.mapping(entry, at, hint=f"a sample is {SHAPE}"))
         if found is None:
             raise source.wrong("the line does not hold what its task compared", None, at, f"a sample is {SHAPE}")
         id = source.identity(entry["doc_id"], f"{at} doc_id") if "doc_id" in entry else number
-        if id in seen:
+        if id in known_ids:
             raise source.wrong(f"the id {id!r} stands twice", None, at, "a log that was appended to holds two runs")
-        seen.add(id)
-        truth, said = (source.caption(found[key], f"{at} {key}", id) for key in ("answer", "pred"))
-        yield Item(id, said, (truth,), source.text(found["video"], f"{at} video", id))
+        known_ids.add(id)
+        truth, answer = (source.caption(found[key], f"{at} {key}", id) for key in ("answer", "pred"))
+        yield Item(id, answer, (truth,), source.text(found["video"], f"{at} video", id))
 
 
 FORMAT = Format(

@@ -24,13 +24,13 @@ def is_sample(entry: object) -> bool:
 
 def sample_text(entry: dict[str, object], at: str, source: Source) -> str:
     """What the model answered: one text, be it in lists of lists."""
-    said = entry["filtered_resps"] if "filtered_resps" in entry else entry.get("resps")
-    while isinstance(said, list) and len(said) == 1:
-        said = said[0]
-    if isinstance(said, list) and said and all(isinstance(s, str) for s in said):
+    response = entry["filtered_resps"] if "filtered_resps" in entry else entry.get("resps")
+    while isinstance(response, list) and len(response) == 1:
+        response = response[0]
+    if isinstance(response, list) and response and all(isinstance(s, str) for s in response):
         source.notes.add("{n} samples hold several answers; the first counts", name_id(entry.get("doc_id")))
-        said = said[0]
-    return source.text(said, f"{at} filtered_resps", entry.get("doc_id"), "lmms-eval keeps an answer as text")
+        response = response[0]
+    return source.text(response, f"{at} filtered_resps", entry.get("doc_id"), "lmms-eval keeps an answer as text")
 
 
 def task_values(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:

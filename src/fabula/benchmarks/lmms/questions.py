@@ -26,9 +26,11 @@ def read_log(source: Source) -> Iterator[Response]:
         doc = entry.get("doc")
         names = [v["video_name"] for v in task_values(entry) if isinstance(v.get("video_name"), str)]
         id = names[0] if names else source.identity(source.entry(entry, "doc_id", None, at), f"{at} doc_id")
-        said = source.caption(sample_text(entry, at, source), at, id)
-        held = read_row(doc, at, id, source) if isinstance(doc, dict) and "qa_list" in doc else Response(id)
-        yield Response(id, said, group=str(id), kind=held.kind, references=held.references, asked=held.asked)
+        answer = source.caption(sample_text(entry, at, source), at, id)
+        response = read_row(doc, at, id, source) if isinstance(doc, dict) and "qa_list" in doc else Response(id)
+        yield Response(
+            id, answer, group=str(id), kind=response.kind, references=response.references, asked=response.asked
+        )
 
 
 def read_rows(source: Source) -> Iterator[Response]:
@@ -40,10 +42,10 @@ def read_rows(source: Source) -> Iterator[Response]:
 
 def read_row(entry: dict[str, object], at: str, id: str | int, source: Source) -> Response:
     meant = entry.get("caption")
-    asked = source.entry(entry, "qa_list", id, at)
-    if isinstance(asked, str):
+    questions = source.entry(entry, "qa_list", id, at)
+    if isinstance(questions, str):
         try:
-            asked = json.loads(asked)
+            questions = json.loads(questions)
         except (ValueError, RecursionError):
             raise source.wrong("qa_list is text that is no JSON", id, at, "it is a list of questions") from None
     return Response(
@@ -51,7 +53,7 @@ def read_row(entry: dict[str, object], at: str, id: str | int, source: Source) -
         group=str(id),
         kind=str(entry.get("caption_type") or ""),
         references=(source.caption(meant, f"{at} caption", id),) if meant else (),
-        asked=read_asked(asked, f"{at} qa_list", id, source),
+        asked=read_asked(questions, f"{at} qa_list", id, source),
     )
 
 

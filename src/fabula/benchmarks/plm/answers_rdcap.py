@@ -9,13 +9,13 @@ So a description in brackets, which the task asks for, has no words, and bracket
 from __future__ import annotations
 
 from fabula.core.patterns import lazy
-from fabula.io.answers.readers.base import Reader, Told, Window
+from fabula.io.answers.readers.base import CaptionedWindow, Reader, Window
 
 ITEM = lazy(r"\[(\d+),\s*(\d+)\]([^\[]*)")
 DIGITS = 300  # a number with more ends the published program; here such an item is none
 
 
-def tell(text: str) -> list[Told]:
+def tell(text: str) -> list[CaptionedWindow]:
     """Nothing is sorted, cut to the video or put forward; empty words stay."""
     return [
         ((float(int(first)), float(int(last))), tidy_words(words))

@@ -37,7 +37,7 @@ SHAPE = 'lines are {"id", "conversations": [{"from", "value"}]}, tables have ind
 
 def read_stories(document: object, source: Source) -> Iterator[Story]:
     lenient = read_argument(source.argument)
-    told: dict[str, Story] = {}
+    stories: dict[str, Story] = {}
     for at, entry in number_entries(document, source):
         entry = source.mapping(entry, at, hint=SHAPE)
         video, text, truth = read_entry(entry, at, source)
@@ -46,11 +46,11 @@ def read_stories(document: object, source: Source) -> Iterator[Story]:
         events = tuple(make_events(find_events(text, truth), video, truth, lenient, source))
         if not events:
             note_empty(video, truth, source)
-        if video in told:
+        if video in stories:
             source.notes.add("{n} videos stand more than once; the last entry with events counts", name_id(video))
-        if events or video not in told:
-            told[video] = Story(video, events)
-    yield from told.values()
+        if events or video not in stories:
+            stories[video] = Story(video, events)
+    yield from stories.values()
 
 
 def read_argument(argument: str | None) -> bool:
@@ -72,8 +72,8 @@ def read_entry(entry: dict[str, Any], at: str, source: Source) -> tuple[str, Any
     """Its video, what is said of it, and whether that is the truth."""
     truth = "prediction" not in entry and "answer" in entry
     if "conversations" in entry:
-        said = source.listing(entry["conversations"], f"{at} conversations")
-        turn = next((t for t in reversed(said) if isinstance(t, dict) and t.get("from") in SPEAKERS), {})
+        turns = source.listing(entry["conversations"], f"{at} conversations")
+        turn = next((t for t in reversed(turns) if isinstance(t, dict) and t.get("from") in SPEAKERS), {})
         text, truth = turn.get("value"), turn.get("from") == "gpt"
     else:
         text = source.entry(entry, "answer" if truth else "prediction", None, at)
@@ -120,8 +120,8 @@ def find_events(text: object, truth: bool = False) -> list[object]:
         first, last = text.find(opening), text.rfind(closing)
         if -1 < first < last and (found := load(text[first : last + 1])) is not None:
             return [found] if isinstance(found, dict) else list(found)
-    listed = list(find_quoted(text)) or [(start, end, said.strip()) for start, end, said in TAGGED.findall(text)]
-    return [{"start": start, "end": end, "caption": said} for start, end, said in listed]
+    listed = list(find_quoted(text)) or [(start, end, caption.strip()) for start, end, caption in TAGGED.findall(text)]
+    return [{"start": start, "end": end, "caption": caption} for start, end, caption in listed]
 
 
 def find_quoted(text: str) -> Iterator[tuple[str, ...]]:

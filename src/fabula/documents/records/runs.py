@@ -90,7 +90,7 @@ def cut_runs(path: File, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
         while not text.over:
             text.more()
             whole = text.end if text.over else text.data.rfind(b"\n", text.at, text.end) + 1
-            held, text.data[whole] = text.data[whole], 0
+            last_byte, text.data[whole] = text.data[whole], 0
             while text.at < whole:
                 found = plain.scan_records(text.data, text.at, whole, True, shape)
                 number, text.at = number + found.newlines, found.stop
@@ -100,7 +100,7 @@ def cut_runs(path: File, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
                     stop = text.data.find(b"\n", text.at, whole)
                     yield Odd(number, text.slice(whole if stop < 0 else stop + 1))
                     number += stop >= 0
-            text.data[whole] = held
+            text.data[whole] = last_byte
 
 
 def read_line_chunks(path: File, shape: Shape) -> Iterator[Records | list[tuple[int, Any]]]:
@@ -168,14 +168,14 @@ class Document(Text):
         if self.data.startswith(codecs.BOM_UTF8):
             self.at = len(codecs.BOM_UTF8)
         self.take(b"{")
-        seen = set[str]()
+        known_keys = set[str]()
         ended = self.peek() == b"}"
         self.at += ended
         while not ended:
             key = self.value() if self.peek() == b'"' else None
-            if key is None or key in seen:
+            if key is None or key in known_keys:
                 raise Broken
-            seen.add(key)
+            known_keys.add(key)
             self.take(b":")
             self.peek()
             yield key
@@ -215,8 +215,8 @@ def read_members(path: File, lists: Sequence[str], shape: Shape, chunk: int = CH
             for key in document.members():
                 if key in lists and document.peek() == b"[":
                     yield key, BEGINS
-                    for some in document.records(shape):
-                        yield key, some
+                    for batch in document.records(shape):
+                        yield key, batch
                 else:
                     yield key, document.value()
     except Broken:

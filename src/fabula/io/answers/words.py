@@ -64,15 +64,15 @@ def assign_words(spans: list[Span], text: str, plain: str, rows: Sequence[tuple[
         by_line.setdefault(find_line(rows, span.low), []).append(span)
     for n, group in by_line.items():
         share_words(group, text, plain, rows[n][0], rows[find_line(rows, group[-1].high)][1])
-    held = {n for span in spans for n in span.lines} | covered
+    used = {n for span in spans for n in span.lines} | covered
     silent = [span for span in spans if not span.caption]
     if not silent:
         return
     last = max(n for span in spans for n in span.lines)
     follow = any(plain[low:high].strip() for low, high in rows[last + 1 :])
     for span in silent:
-        for n in find_lines_beside(span, rows, plain, held, follow):
-            held.add(n)
+        for n in find_lines_beside(span, rows, plain, used, follow):
+            used.add(n)
             span.lines.append(n)
             span.caption = " ".join(filter(None, [span.caption, tidy_words(text[slice(*rows[n])])]))
         span.lines.sort()
@@ -121,11 +121,11 @@ def join_words(head: str, tail: str) -> str:
 def tidy_words(words: str) -> str:
     """The words without the signs that stood between them and their times."""
     words = TAG.sub(" ", words.replace("**", "")).strip()
-    said = SAID.match(words)
-    words = words[said.end() :] if said else words
+    match = SAID.match(words)
+    words = words[match.end() :] if match else words
     words = words.strip(" \t\n*_`|>").lstrip(":,;-–—.)]}= ：，。").rstrip("([{:;,-–—| \t").strip(" *_`")
-    said = SAID.match(words)
-    words = (words[said.end() :] if said else words).strip()
+    match = SAID.match(words)
+    words = (words[match.end() :] if match else words).strip()
     for left, right in ('""', "''", "“”", "‘’"):
         if len(words) > 1 and words[0] == left and words[-1] == right:
             words = words[1:-1].strip()

@@ -59,13 +59,13 @@ def list_entries(head: Document) -> Iterable[tuple[str, Any]] | None:
 
 
 def check_distinct(entries: Iterable[tuple[str, Any]], source: Source) -> Iterable[tuple[str, dict[str, Any]]]:
-    seen: set[str] = set()
+    known_ids: set[str] = set()
     for at, entry in entries:
         entry = source.mapping(entry, at, hint=f"a captionset is {SHAPE}")
         id = str(source.identity(source.entry(entry, "id", at=at), f"{at} id"))
-        if id in seen:
+        if id in known_ids:
             raise source.wrong("this captionset stands twice", id, at, "keep one of the two")
-        seen.add(id)
+        known_ids.add(id)
         yield at, {**entry, "id": id}
 
 
@@ -93,22 +93,22 @@ def read_set(entry: dict[str, Any], at: str, source: Source) -> tuple[str, SetTe
 
 
 def read_texts(value: Any, where: str, id: str, source: Source) -> tuple[str, ...]:
-    some = [value] if isinstance(value, str) else source.listing(value, where, id, "captions are a list of texts")
-    return tuple(source.caption(text, f"{where}[{k}]", id) for k, text in enumerate(some))
+    texts = [value] if isinstance(value, str) else source.listing(value, where, id, "captions are a list of texts")
+    return tuple(source.caption(text, f"{where}[{k}]", id) for k, text in enumerate(texts))
 
 
 def read_names(value: Any, where: str, id: str, source: Source) -> tuple[str, ...]:
     """The clips of a set by name."""
     hint = 'clips are names, as ["film-0012", "film-0013"]'
-    some = source.listing(value, where, id, hint)
-    return tuple(source.text(name, f"{where}[{k}]", id, hint) for k, name in enumerate(some))
+    names = source.listing(value, where, id, hint)
+    return tuple(source.text(name, f"{where}[{k}]", id, hint) for k, name in enumerate(names))
 
 
 def read_ids(value: Any, where: str, id: str, source: Source) -> tuple[tuple[str, ...], ...]:
     """Clip by clip, or one list for the whole set."""
     hint = 'blanks are [["P1"], ["P2", "P1"]], clip by clip, or ["P1", "P2", "P1"]'
-    some = source.listing(value, where, id, hint)
-    clips = some if some and all(isinstance(c, list) for c in some) else [some]
+    ids = source.listing(value, where, id, hint)
+    clips = ids if ids and all(isinstance(c, list) for c in ids) else [ids]
     return tuple(
         tuple(source.text(i, f"{where}[{k}]", id, hint) for i in source.listing(clip, f"{where}[{k}]", id, hint))
         for k, clip in enumerate(clips)

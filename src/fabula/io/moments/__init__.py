@@ -57,14 +57,14 @@ def read_queries(
         chosen = choose_format(source.document, name, "references", argument)
         assert chosen.read_queries is not None
         with pause_collector():
-            for some in chosen.read_queries(source):
-                if isinstance(some, Queries) and is_sound(some) and found.keys().isdisjoint(some.ids):
+            for block in chosen.read_queries(source):
+                if isinstance(block, Queries) and is_sound(block) and found.keys().isdisjoint(block.ids):
                     before = len(found)
-                    found.update(zip(some.ids, some, strict=True))
-                    if len(found) == before + len(some.ids):
+                    found.update(zip(block.ids, block, strict=True))
+                    if len(found) == before + len(block.ids):
                         continue
                     found = dict(islice(found.items(), before))  # an id stands twice: one by one, to name it
-                for query in some if isinstance(some, Queries) else (some,):
+                for query in block if isinstance(block, Queries) else (block,):
                     if query.id in found:
                         raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
                     found[query.id] = check_query(query, source, repair, judged or bool(repair))
@@ -150,17 +150,17 @@ def check_query(query: Query, source: Source, repair: Sequence[str], judged: boo
         text = "{n} queries have a reversed, zero-length or negative window, taken as it is, as the evaluator does"
         source.notes.add(text, name_id(query.id))
         return query
-    kept = []
+    windows = []
     for i, (start, end) in enumerate(query.windows):
         ways, event = mend_event(Event(Segment(start, end)), repair)
         if (what := find_fault(Segment(start, end))) and not ways:
             options = ", ".join(f"--repair {w}" for w in REPAIRS)
-            seen = f"a {what} window [{start:g}, {end:g}]"
-            raise source.wrong(seen, query.id, f"window {i}", f"mend the file, or say how: {options}")
+            problem = f"a {what} window [{start:g}, {end:g}]"
+            raise source.wrong(problem, query.id, f"window {i}", f"mend the file, or say how: {options}")
         if ways:
             how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
             source.notes.add(f"{{n}} reference windows were repaired ({how})", name_id(query.id))
-        kept += [] if event is None else [(event.segment.start, event.segment.end)]
-    if not kept:
+        windows += [] if event is None else [(event.segment.start, event.segment.end)]
+    if not windows:
         raise source.wrong("no window is left", query.id, None, "take the query out of the file")
-    return query._replace(windows=tuple(kept))
+    return query._replace(windows=tuple(windows))

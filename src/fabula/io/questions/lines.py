@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fabula.data.questions import Asked, Response
+from fabula.data.questions import ExamQuestion, Response
 from fabula.documents.fields import Source
 from fabula.documents.files import encode_json
 from fabula.io.format import Format, HeadRule
@@ -68,14 +68,16 @@ def read_texts(value: Any, at: str, id: object, source: Source) -> tuple[str, ..
     return tuple(source.caption(v, f"{at}[{k}]", id) for k, v in enumerate(source.listing(value, at, id)))
 
 
-def read_asked(value: Any, at: str, id: object, source: Source) -> tuple[Asked, ...]:
+def read_asked(value: Any, at: str, id: object, source: Source) -> tuple[ExamQuestion, ...]:
     """[{"question", "answer"}, …]"""
     hint = 'questions are [{"question": text, "answer": text}, …]'
     found = []
     for k, pair in enumerate(source.listing(value, at, id, hint)):
         pair, where = source.mapping(pair, f"{at}[{k}]", id, hint), f"{at}[{k}]"
-        both = (source.caption(source.entry(pair, key, id, where), f"{where} {key}", id) for key in Asked._fields)
-        found.append(Asked(*both))
+        both = (
+            source.caption(source.entry(pair, key, id, where), f"{where} {key}", id) for key in ExamQuestion._fields
+        )
+        found.append(ExamQuestion(*both))
     return tuple(found)
 
 

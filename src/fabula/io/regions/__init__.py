@@ -68,8 +68,10 @@ def sniff_format(head: Document) -> Format:
     if (found := SHELF.sniff(head)) is not None:
         return found
     first, keys = head.root
-    seen = f"{'a list of objects' if first == '[' else 'an object'} with {', '.join(map(shown, keys[:4])) or 'no keys'}"
-    raise InputError(f"{seen}: no known format of regions", file=head, hint=list_known(formats()))
+    shape = (
+        f"{'a list of objects' if first == '[' else 'an object'} with {', '.join(map(shown, keys[:4])) or 'no keys'}"
+    )
+    raise InputError(f"{shape}: no known format of regions", file=head, hint=list_known(formats()))
 
 
 def read_pictures(format: Format, source: Source, form: Form) -> Iterator[Picture]:
@@ -118,14 +120,14 @@ class Predictions:
 
     def __iter__(self) -> Iterator[Picture]:
         source = Source(open_document(self.path), Notes() if self.noted else self.notes, noun="image")
-        seen, watch = set[str](), Watch(source, "predicted")
+        known_ids, watch = set[str](), Watch(source, "predicted")
         for picture in read_pictures(self.chosen, source, self.form):
-            if picture.id in seen:
+            if picture.id in known_ids:
                 raise source.wrong("this image stands twice", picture.id, None, "keep one of the two")
             if picture.scores is None:
                 hint = "predictions are ranked by score; give one per box"
                 raise source.wrong("no scores", picture.id, "scores", hint)
-            seen.add(picture.id)
+            known_ids.add(picture.id)
             watch.look_at(picture)
             yield picture
         watch.add_notes()
@@ -152,8 +154,8 @@ def mend_picture(picture: Picture, source: Source, repair: Sequence[str]) -> Pic
         boxes = picture.boxes.copy()
         boxes[:, [0, 2]], boxes[:, [1, 3]] = np.sort(boxes[:, [0, 2]]), np.sort(boxes[:, [1, 3]])
         return replace(picture, boxes=boxes)
-    kept = np.setdiff1d(np.arange(len(picture)), bad)
-    return replace(picture, boxes=picture.boxes[kept], captions=tuple(picture.captions[i] for i in kept))
+    valid = np.setdiff1d(np.arange(len(picture)), bad)
+    return replace(picture, boxes=picture.boxes[valid], captions=tuple(picture.captions[i] for i in valid))
 
 
 def check_reach(picture: Picture, source: Source) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from fabula.core.errors import InputError
 from fabula.core.means import mean_in_order
 from fabula.core.rows import Rows
-from fabula.data.questions import Asked, Response
+from fabula.data.questions import ExamQuestion, Response
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._matches import READ, Agreement
@@ -110,10 +110,10 @@ class Metric(QuestionMetric):
             return False
         return not (response.answer or "").strip()
 
-    def choose(self, response: Response) -> Sequence[Asked]:
+    def choose(self, response: Response) -> Sequence[ExamQuestion]:
         return response.asked if self.questions == "all" else response.asked[-1:]
 
-    def examine(self, questions: Sequence[tuple[Response, Asked]]) -> list[Agreement | None]:
+    def examine(self, questions: Sequence[tuple[Response, ExamQuestion]]) -> list[Agreement | None]:
         """The judgement of each question."""
         session = self.judge_session
         exam, model = self.exam, session.model_of(self.judge)

@@ -8,7 +8,7 @@ from typing import Any
 from fabula.core.errors import SpecError
 from fabula.core.patterns import lazy
 from fabula.core.registry import IndexedRoom
-from fabula.io.answers.readers.base import Reader, Told, Window
+from fabula.io.answers.readers.base import CaptionedWindow, Reader, Window
 
 
 def check_reader(thing: Any) -> str | None:
@@ -49,4 +49,4 @@ def find_telling(name: str) -> Reader:
     return found
 
 
-__all__ = ["READERS", "Reader", "Told", "Window", "find_telling", "read_frames"]
+__all__ = ["READERS", "CaptionedWindow", "Reader", "Window", "find_telling", "read_frames"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Window = tuple[float, float]
-Told = tuple[Window, str]  # with the words that belong to it
+CaptionedWindow = tuple[Window, str]  # with the words that belong to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Reader:
     name: str
     about: str
     read: Callable[[str], Sequence[Window]]
-    tell: Callable[[str], Sequence[Told]] | None = None  # where its evaluator reads captions too: stories
+    tell: Callable[[str], Sequence[CaptionedWindow]] | None = None  # where its evaluator reads captions too: stories
     repository: str = ""
     commit: str = ""
 

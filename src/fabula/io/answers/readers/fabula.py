@@ -114,23 +114,23 @@ def read_all(text: str) -> list[Window]:
     times = scan(text)
     found: list[list[Window]] = []  # those of one list together
     before: list[list[str]] = []  # of each list, the words before its windows; "" where the form says that it is a time
-    i, told = 0, 0  # the next time, and where the last window ended
+    i, last_end = 0, 0  # the next time, and where the last window ended
     while i + 1 < len(times):
         a, b = times[i], times[i + 1]
-        form = join(text, told, a, b)
+        form = join(text, last_end, a, b)
         i += 1
         if not form:
             continue
-        if not (found and LISTED.fullmatch(text, told, a.start)):
+        if not (found and LISTED.fullmatch(text, last_end, a.start)):
             found.append([])
             before.append([])
         found[-1].append(put_forward(seconds(a, b)))
         says = form == "sure" or a.scale is not None or b.scale is not None
-        before[-1].append("" if says else text[max(told, a.start - CUED) : a.start] or " ")
-        i, told = i + 1, b.end
+        before[-1].append("" if says else text[max(last_end, a.start - CUED) : a.start] or " ")
+        i, last_end = i + 1, b.end
     if len(found) < 2:
         return found[0] if found else []
-    sure = [any(not words or CUE.search(words) for words in some) for some in before]
+    sure = [any(not words or CUE.search(words) for words in texts) for texts in before]
     return [window for windows, says in zip(found, sure, strict=True) if says or not any(sure) for window in windows]
 
 

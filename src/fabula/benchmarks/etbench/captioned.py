@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from fabula.core.patterns import lazy
 from fabula.io.answers.readers.base import Window, put_forward
 
-Told = list[tuple[Window, str]]
+CaptionedWindows = list[tuple[Window, str]]
 RADIUS = 20.0
 NUMBER = r"\d+\.*\d*"
 RANGE = lazy(rf"({NUMBER})\s*-\s*({NUMBER})")
@@ -30,7 +30,7 @@ CLOCK = lazy(rf"{NUMBER}:{NUMBER}")
 ALONE = lazy(rf"{NUMBER}(?!\.)")
 
 
-def read_told(text: str) -> Told:
+def read_captioned(text: str) -> CaptionedWindows:
     """Windows, the earlier end first, each with its words; none where the program would count the answer as failed."""
     try:
         windows, words = read_lists(text.lower())
@@ -60,7 +60,7 @@ def read_lists(text: str) -> tuple[list[Window] | None, list[str]]:
     return windows[: len(words)], words
 
 
-def read_pieces(text: str) -> Iterator[Told]:
+def read_pieces(text: str) -> Iterator[CaptionedWindows]:
     """Rule 3: the piece that gives a window, alone."""
     whole = text.split("\n") if "\n" in text else [f"{piece}." for piece in text.split(".") if len(piece) > 7]
     for piece in whole:
