@@ -82,4 +82,4 @@ def test_numbers_of_videos(seed):
 def test_columns_that_do_not_fit_are_refused():
     some = block(1)
     with pytest.raises(ValueError, match="do not fit"):
-        _kernels.NATIVE.oddities(some.counts[1:], some.spans, some.given)
+        _kernels.NATIVE.oddities(some.counts[1:], some.spans, some.listed_scores)

@@ -170,4 +170,4 @@ def test_marks_of_highlights(least):
         # one of three annotators has one highlight, and it stands first
         assert metric("HL_mAP").units(made)[level] == pytest.approx([expected / 3])
         assert metric("HL_Hit1(clip=4)").clip == 4
-    assert metric("HL_Hit1").lay_marks(made)[3].marks.shape == (4, 3)
+    assert metric("HL_Hit1").group_marks(made)[0].marks.shape == (4, 3)

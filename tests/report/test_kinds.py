@@ -19,9 +19,9 @@ import fabula
 from fabula import demo
 from fabula.core.errors import SpecError
 from fabula.data.result import Result
-from fabula.report.beside import find_beside
 from fabula.report.html import page
 from fabula.report.pages import make_page
+from fabula.verbs.terminal.beside import find_beside
 from tests.moment_toys import lines
 from tests.report.test_browser import EVIL, Page
 

@@ -13,9 +13,9 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.data.stories import Corpus, Event, Segment, Story
-from fabula.report.beside import find_beside
 from fabula.report.pages import make_page
 from fabula.verbs.command_line import main
+from fabula.verbs.terminal.beside import find_beside
 from tests.moment_toys import lines
 from tests.report.test_browser import Page
 from tests.report.test_watch import make_film

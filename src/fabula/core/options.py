@@ -115,7 +115,7 @@ class Options:
         for o in self.options():
             value = getattr(self, o.name)
             if o.about.parts and o.hint == tuple[str, ...] and value:
-                parts = value.split(",") if isinstance(value, str) else value
+                parts = value.split(",") if isinstance(value, str) else [value] if isinstance(value, Path) else value
                 value = tuple(part.strip() if isinstance(part, str) else part for part in parts)
                 object.__setattr__(self, o.name, value)
             if isinstance(value, str) and o.hint in (Path, Path | None):

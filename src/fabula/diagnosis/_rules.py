@@ -48,7 +48,8 @@ class Bench:
     def run(self, request: Request) -> Result:
         """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
         shared = request.protocol is None or (self.task in STORIES and not request.protocol.answers)
-        return run_request(replace(request, cache=self.cache if shared else Cache()), self.task)
+        own = Cache(made=self.cache.made if self.task in STORIES else {})  # stories are prepared by the reader's name
+        return run_request(replace(request, cache=self.cache if shared else own), self.task)
 
     def prepare(self, candidates: Iterable[Metric]) -> None:
         """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""

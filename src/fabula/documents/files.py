@@ -37,7 +37,6 @@ TABLES = (".csv", ".tsv", ".xlsx")
 PARQUET = ".parquet"
 PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 1 << 20  # bytes of a stream read at a time
-FIRST = 1 << 16  # bytes of lines read at first: most often one looks at the first line alone
 CHUNK = 4 << 20  # the same, then
 BLANKS = " \t\r\n"
 PASSED = re.compile(f"[{BLANKS}]*+")
@@ -183,7 +182,7 @@ def read_lines(path: File) -> Iterator[tuple[int, str]]:
 
 def read_objects(path: File) -> Iterator[tuple[int, Any]]:
     """The JSON objects of a .jsonl(.gz) file with their line numbers, streamed."""
-    number, size = 0, FIRST
+    number, size = 0, 1  # the first line by itself: formats are known by it
     with open_bytes(path) as stream:
         while fresh := stream.read(size):
             fresh += stream.readline()

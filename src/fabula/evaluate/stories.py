@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import methodcaller
+from operator import is_, methodcaller
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,7 +74,17 @@ def make_ready(request: Request) -> Ready:
     notes = Notes()
     sets, pred = gather(request, notes)
     counts = count(pred, sets, notes)
-    return Ready(Stories(sets, pred), pred.events, counts, notes)
+    data = Stories(sets, pred)  # another rule may have prepared the very same ones: what was made of them is shared
+    others = (ready.data for ready in request.cache.made.values() if isinstance(ready, Ready))
+    return Ready(next((other for other in others if are_same(data, other)), data), pred.events, counts, notes)
+
+
+def are_same(a: Stories, b: Stories) -> bool:
+    """True where both hold the very same stories under the same names."""
+    if len(a.refs) != len(b.refs):
+        return False
+    sides = zip((*a.refs, a.preds), (*b.refs, b.preds), strict=True)
+    return all(list(x) == list(y) and all(map(is_, x.values(), y.values())) for x, y in sides)
 
 
 def choose(request: Request, task: str, sets: int) -> list[Metric]:

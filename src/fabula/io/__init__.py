@@ -248,7 +248,8 @@ def open_stories(document: Document, chosen: Format | None) -> tuple[Any, Format
         return document.numbered(), chosen or find(OWN)[0]
     if chosen is None and document.is_table:
         chosen = sniff_format(document)
-    if chosen and document.is_table:
+    has_tables = chosen is not None and not (chosen.lines or chosen.whole)  # whatever its files are called
+    if chosen and (document.is_table or (has_tables and isinstance(document, FileDocument))):
         return list(read_rows(document, loose=True)), chosen
     if chosen:
         if chosen.lines and (document.lines or not chosen.whole):

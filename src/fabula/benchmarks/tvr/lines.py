@@ -48,7 +48,8 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
                 continue
             name = entry.get("task", "VCMR")
             if name not in LISTS:
-                raise source.wrong(f"a list called {shown(name)}", entry.get("desc_id"), f"{at} task", TASKS)
+                id, place = entry.get("desc_id"), "task" if "desc_id" in entry else f"{at} task"
+                raise source.wrong(f"a list called {shown(name)}", id, place, TASKS)
             yield name, read_odd(entry, at, Tables(0, values, shapes), known, numbers, source)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -99,7 +100,7 @@ class CaptionMetric(Metric):
         if self.over == "videos":
             return self.video_rows(items, block.unit)
         refset = np.zeros(len(items), dtype=np.int64)
-        return Rows(tuple(i.id for i in items), refset, self.tabulate(items), block.unit)
+        return Rows(tuple(map(attrgetter("id"), items)), refset, self.tabulate(items), block.unit)
 
     def video_rows(self, items: Sequence[Item], unit: str) -> Rows:
         """The rows of each video, made of its items alone, as a set of their own: their means are averaged."""

@@ -303,7 +303,9 @@ class StoryMetric(Metric):
 
         `data`: the same, as they were scored; what was made of them for that is not made again.
         """
-        data, found = data or Stories(refs, preds), dict[str, list[list[Match]]]()
+        if data is None or data.preds is not preds or len(data.refs) != len(refs):
+            data = Stories(refs, preds)
+        found: dict[str, list[list[Match]]] = {}
         ctx = self.prepare(data)
         for block in data.blocks(self.whole):
             paired = self.pair_up(block)

@@ -39,7 +39,7 @@ def protocols(
     Examples:
 
         >>> refs = demo.REFERENCES["annotator_1"]
-        >>> seen = fabula.protocols(demo.SYSTEMS["good"], refs, task="procedure", only=["pss-2022"])
+        >>> found = fabula.protocols(demo.SYSTEMS["good"], refs, task="procedure", only=["pss-2022"])
         >>> [column.name for column in found.columns]
         ['default', 'pss-2022']
     """

@@ -130,8 +130,8 @@ def write_page(
 ) -> None:
     """The results as a page, where it can show them, with the films or images of a folder."""
     from fabula.documents.files import write_text
-    from fabula.report.beside import find_beside
     from fabula.report.pages import check_page, make_page
+    from fabula.verbs.terminal.beside import find_beside
 
     check_page(results[0])
     beside = find_beside(results[0], videos, images)
