@@ -13,8 +13,6 @@ frame                   pandas, polars, Arrow: a row per event, window, caption,
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from typing import Any
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Notes
 from fabula.data.stories import Corpus, Item, Story
-from fabula.documents.document import Document
+from fabula.documents.document import Document, ObjectDocument
 from fabula.documents.frames import QUERIES, VIDEOS, gather_rows, is_frame, list_entries
 from fabula.documents.plain_objects import Place, name_kind, to_plain
 
@@ -71,35 +69,6 @@ class Hint:
     lines: bool | None = None  # whether files of the format are lines; None where no format is named
 
 
-class ObjectDocument(Document):
-    """An object, as JSON has it: a list of entries that are lines, or one document."""
-
-    def __init__(self, value: Any, name: str, ending: str) -> None:
-        self.value, self.name = value, name
-        self.filename = f"{name}{ending}"
-        if ending != ".jsonl":
-            self.__dict__["document"] = value
-
-    def place(self, number: int) -> str:
-        """Entries are counted from 0, as Python does, where lines of files are from 1."""
-        return f"[{number - 1}]"
-
-    def numbered(self) -> Iterator[tuple[int, Any]]:
-        return enumerate(self.value, 1)
-
-    def pieces(self) -> Iterator[bytes]:
-        """Its text, an entry at a time."""
-        if self.lines:
-            return (json.dumps(entry).encode() + b"\n" for entry in self.value)
-        return (text.encode() for text in encode_pieces(self.value))
-
-    def raw(self) -> bytes:
-        return b"".join(self.pieces())
-
-    def stream(self) -> io.BufferedReader:
-        return io.BufferedReader(Pieces(self.pieces()), 1 << 18)
-
-
 class TextDocument(ObjectDocument):
     """Lines of text, as the tables of LSMDC have them."""
 
@@ -108,43 +77,6 @@ class TextDocument(ObjectDocument):
 
     def texts(self) -> Iterator[tuple[str, str]]:
         return ((self.place(n), text) for n, line in enumerate(self.value, 1) if (text := line.strip()))
-
-
-class Pieces(io.RawIOBase):
-    """A stream of bytes that are made as they are read."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self.coming, self.left = pieces, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        while not self.left:
-            fresh = next(self.coming, None)
-            if fresh is None:
-                return 0
-            self.left = fresh
-        n = min(len(room), len(self.left))
-        room[:n], self.left = self.left[:n], self.left[n:]
-        return n
-
-
-def encode_pieces(value: Any, deep: bool = True) -> Iterator[str]:
-    """JSON in pieces: the elements of a long list, or of the lists of an object, one by one."""
-    if isinstance(value, dict) and deep:
-        yield "{"
-        for n, (key, inner) in enumerate(value.items()):
-            yield f"{', ' if n else ''}{json.dumps(key)}: "
-            yield from encode_pieces(inner, deep=False)
-        yield "}"
-    elif isinstance(value, list):
-        yield "["
-        for n, inner in enumerate(value):
-            yield (",\n" if n else "") + json.dumps(inner)
-        yield "]"
-    else:
-        yield json.dumps(value)
 
 
 # ── what an object is ───────────────────────────────────────────────────────────────────────────────────────────────

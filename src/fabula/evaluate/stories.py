@@ -19,7 +19,7 @@ from fabula.documents.files import check_path
 from fabula.evaluate.inputs import Readable
 from fabula.evaluate.request import Request
 from fabula.evaluate.score import Cache, Comparison, Parts
-from fabula.io.stories import find_record_format, find_sides
+from fabula.io.shelf import SHELVES
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
 
@@ -169,11 +169,12 @@ def read_side(
     Of a file whose records hold both sides the one that is asked for, by a protocol's reader.
     """
     if isinstance(readable, Corpus):
-        if not (reader and find_sides(readable.format.partition(":")[0])):
+        if not (reader and SHELVES["stories"].find_sides(readable.format.partition(":")[0])):
             return readable
         format, readable = readable.format, Path(readable.name)
     name, _, argument = (format or "").partition(":")
-    if sides := find_sides(name if format is not None else find_record_format(readable)):
+    shelf = SHELVES["stories"]
+    if sides := shelf.find_sides(name if format is not None else shelf.find_record_format(open_document(readable))):
         parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
         more = ",".join(filter(None, parts))
         format = sides[role] + (f":{more}" if more else "")

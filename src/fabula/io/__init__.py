@@ -20,7 +20,7 @@ from fabula.core.registry import close_to, key
 from fabula.data.stories import Corpus, Story
 from fabula.documents import objects
 from fabula.documents.columns import Plain
-from fabula.documents.document import Document, FileDocument, open_document
+from fabula.documents.document import Document, FileDocument, ObjectDocument, open_document
 from fabula.documents.fields import Source, describe_value, is_encodable
 from fabula.documents.files import (
     LINES,
@@ -260,7 +260,7 @@ def open_stories(document: Document, chosen: Format | None) -> tuple[Any, Format
         return open_lines(document, format), format
     plain = document.columns()
     if plain is not None:
-        known = SHELF.sniff(objects.ObjectDocument(plain.sample, str(document), document.ending))
+        known = SHELF.sniff(ObjectDocument(plain.sample, str(document), document.ending))
         if known is not None and known.plain == plain.kind:
             return plain, known
     format = sniff_format(document)
@@ -271,7 +271,7 @@ def open_lines(document: Document, format: Format) -> LineBytes | Iterator[tuple
     """Entries and their places; Fabula's own with their numbers, and as bytes where the kernel can read them."""
     if not format.plain:
         return ((document.place(number), entry) for number, entry in document.rest())
-    is_text = document.is_lasting and not isinstance(document, objects.ObjectDocument)  # a pipe is read once
+    is_text = document.is_lasting and not isinstance(document, ObjectDocument)  # a pipe is read once
     return LineBytes(document) if native() is not None and is_text else document.rest()
 
 
@@ -321,7 +321,7 @@ def sniff_format(document: Document) -> Format:
     hint = list_known(guessed)
     if isinstance(sample, dict) and "windows" in sample:
         hint = "queries and answers of moments are scored with --task moments, highlights or grounding"
-    elif isinstance(document, objects.ObjectDocument):
+    elif isinstance(document, ObjectDocument):
         hint = f"rows of events have the columns video, start, end, caption; {hint}"
     raise InputError(f"{what} is {seen}: no known format", file=document, hint=hint)
 

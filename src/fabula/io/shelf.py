@@ -119,6 +119,21 @@ class Shelf:
         able = (rule for rule in self.rules if fits(rule, self.pattern_of(head), "either"))
         return any(shape.knows(head, self.first) for rule in able for shape in rule.certain)
 
+    def find_sides(self, name: str) -> dict[str, str]:
+        """The formats of both sides, where files of this format hold both; else nothing."""
+        rule = next((r for r in self.rules if r.other_side and key(r.name) == key(name)), None)
+        if rule is None:
+            return {}
+        other = "predictions" if rule.holds == "references" else "references"
+        return {rule.holds: rule.name, other: rule.other_side}
+
+    def find_record_format(self, document: Document) -> str:
+        """The format of a file whose records are like those of other kinds, by its first record; else ""."""
+        if document.ending not in (".json", ".jsonl") or not document.is_lasting:
+            return ""
+        rule = self.find_shared(document)
+        return "" if rule is None else rule.name
+
     def find_shared(self, head: Document) -> Rule | None:
         """The rule of this shelf for records whose shape several kinds share, if the first is of this kind."""
         return next((r for r in self.rules if r.shared and r.shared.fits(head.first_entry)), None)
