@@ -20,7 +20,6 @@ from fabula.checks._repair import Deed, repair
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
 from fabula.documents.document import open_document
-from fabula.documents.files import holds_only_stories
 
 __all__ = [
     "Check",
@@ -60,7 +59,7 @@ def kind_of(request: CheckRequest, task: str | None = None) -> Kind:
         raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
     ordered = sorted(known, key=lambda kind: kind.last)
     head = open_document(request.path)
-    for kind in () if holds_only_stories(request.path) else ordered:
+    for kind in () if head.holds_only_stories else ordered:
         if kind.named(request.format) if request.format else kind.knows(head):
             return kind
     return ordered[-1]

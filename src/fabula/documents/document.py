@@ -59,7 +59,7 @@ class Document(ABC):
 
     @property
     def is_table(self) -> bool:
-        """A table with a head (documents/sheets.py)."""
+        """A table with a head (documents/tables.py)."""
         return Path(self.filename).suffix.lower() in TABLES
 
     @property

@@ -468,16 +468,6 @@ def dump_json(path: Path, document: Any, indent: int | None = None) -> None:
 # ── files and folders of them ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_table(file: File) -> bool:
-    """A table with a head (documents/sheets.py)."""
-    return name_file(file).lower().endswith(TABLES)
-
-
-def holds_only_stories(file: File) -> bool:
-    """Parquet and folders hold Fabula's own stories, and nothing else."""
-    return name_file(file).endswith(PARQUET) or (isinstance(file, Path) and file.is_dir())
-
-
 def find_parts(path: Path) -> tuple[list[Path], list[str]]:
     """The files of a folder, by name, and the names of those skipped; a file is the only part of itself."""
     with name_failures(path):

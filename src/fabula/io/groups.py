@@ -14,7 +14,7 @@ from typing import Any
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.data.ids import respell_id
 from fabula.documents.document import Document, open_document
-from fabula.documents.files import check_path, has_lines, holds_only_stories, load_json, name_file, read_objects
+from fabula.documents.files import check_path, has_lines, load_json, read_objects
 from fabula.documents.objects import ENTRY_IDS
 from fabula.documents.tables import read_cells
 
@@ -100,7 +100,8 @@ def read_groups(path: Path) -> dict[str, Group]:
 
 def read_field(path: Path | Document, field: str, known: dict[str, Group]) -> None:
     """The groups that the entries of a file name."""
-    if holds_only_stories(path) or not name_file(path).removesuffix(".gz").endswith((".json", ".jsonl")):
+    document = open_document(path)
+    if document.holds_only_stories or document.ending not in (".json", ".jsonl"):
         return
     for id, entry in list_entries(path):
         if isinstance(entry, dict) and entry.get(field) is not None:

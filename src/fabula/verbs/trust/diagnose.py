@@ -75,8 +75,8 @@ def holds_queries(predictions: Readable, format: str | None) -> bool:
     """True where a file is known to rank moments; then no task need be named."""
     if isinstance(predictions, Corpus):
         return False
-    from fabula.documents.files import check_path, holds_only_stories
+    from fabula.documents.document import open_document
     from fabula.io import kinds
 
-    path = check_path(predictions)
-    return not holds_only_stories(path) and kinds.name_kind(path, format) == "moments"
+    document = open_document(predictions)
+    return not document.holds_only_stories and kinds.name_kind(document, format) == "moments"
