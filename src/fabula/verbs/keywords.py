@@ -251,7 +251,7 @@ class SimulateKeywords(TypedDict, total=False):
 
 Changed = str | Sequence[str] | Mapping[str, object]  # NAME=VALUE
 Captions = Literal["fig", "cog"]
-Evaluator = Literal["tvr", "reloclnet", "qvhighlights"]
+Evaluator = Literal["tvr", "reloclnet", "hero", "qvhighlights"]
 
 
 class SettingKeywords(TypedDict, total=False):

@@ -28,7 +28,7 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.data.moments import Id, Query, Span
 from fabula.documents.document import open_document
-from fabula.io.moments import choose_format, read_queries
+from fabula.io.moments import choose_format, read_queries, split_argument
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows
 from fabula.learn.retrieval.search import cut_windows, overlap_of
@@ -53,8 +53,9 @@ def read_moments(
 
     `granularity`: of VERIFIED's files, the coarse or the fine caption is the query's text.
     """
-    if granularity == "cog" and format is None:
-        format = choose_format(open_document(path), None, "references").coarse or None
+    if granularity == "cog":
+        name, argument = split_argument(format)
+        format = choose_format(open_document(path), name, "references", argument).coarse or format
     queries = read_queries([path], Notes(), format)
     for id, query in queries.items():
         if query.duration is not None and any(end > query.duration for _, end in query.windows):
