@@ -156,6 +156,8 @@ class UniformKeywords(TypedDict, total=False):
     count: int | None
     duration: float | None
     reference_count: bool
+    average: Literal["count", "duration"] | None
+    train: str | Path | None
     raw_duration: bool
     refs_format: str | None
 
@@ -177,6 +179,7 @@ class LintKeywords(TypedDict, total=False):
     refs_format: str | None
     fix: str | Path | None
     task: str | None
+    stats: bool
 
 
 class PlotKeywords(TypedDict, total=False):
