@@ -366,15 +366,15 @@ class IdentityScore(RowScore):
 class Fitb(IdentityScore):
     """FITB of all sets since the last reset: {"instance", "same", "different", "class"}."""
 
-    def __init__(self, measure: str | Measure = "FITB", **options: object) -> None:
-        super().__init__(measure, **options)
+    def __init__(self, measure: str | Measure = "FITB", people: str | None = None, **options: object) -> None:
+        super().__init__(measure, people, **options)
 
 
 class Ispice(IdentityScore):
     """iSPICE of all captionsets since the last reset: {"value"}."""
 
-    def __init__(self, measure: str | Measure = "iSPICE", **options: object) -> None:
-        super().__init__(measure, **options)
+    def __init__(self, measure: str | Measure = "iSPICE", people: str | None = None, **options: object) -> None:
+        super().__init__(measure, people, **options)
 
 
 def number_entries(entries: Sequence[Any], id: str, role: str, task: str, format: str) -> Document:
