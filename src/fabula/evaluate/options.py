@@ -37,6 +37,11 @@ class Scoring(Options):
         tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
     tok: str | None = option(None, "Tokeniser of captions. Default: ptb.", choices=("ptb", "none"))
+    ids: Any = option(
+        None,
+        "Score only these ids of the references: a file of ids, or FILE:NAME for a list of a JSON object (splits).",
+        metavar="FILE[:NAME]",
+    )
     sets: Path | None = option(None, "File that groups clips into sets (task identity).", tasks=("identity",))
     people: str | None = option(
         None, "Pattern of people in captions, if they are not P1 or [PERSON1] (task identity).", tasks=("identity",)

@@ -25,6 +25,7 @@ def compare(request: Request, task: str | None = None) -> tuple[Comparison, list
     chosen = request.readable("regions", "regions")
     notes, options = Notes(), request.options
     pictures, form = files.read_references(refs, notes, options.refs_format, options.repair)
+    pictures = request.limit(pictures, notes)
     boxes = sum(map(len, pictures.values()))
     if not boxes:
         raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")

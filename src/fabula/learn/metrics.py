@@ -43,7 +43,7 @@ from fabula.metrics import metric
 from fabula.metrics.captions import Items
 from fabula.metrics.identity import ClipSets
 from fabula.metrics.moments import MomentMetric
-from fabula.metrics.regions import Pictures, RegionMetric
+from fabula.metrics.regions import Pictures
 from fabula.metrics.regions.base import COLUMNS
 from fabula.metrics.stories import Stories
 
@@ -306,12 +306,10 @@ class RowScore(Summed):
 class RegionScore(RowScore):
     """A metric of captioned boxes, image by image: {"map", "detmap"} of DenseCap_mAP."""
 
-    measure: RegionMetric
-
     def __init__(self, measure: str | Measure = "DenseCap_mAP", form: Form = "xywh", **options: object) -> None:
         """`form` says what the four numbers of a box are: xywh, xyxy or xcycwh."""
         chosen = metric(measure, "regions") if isinstance(measure, str) else measure
-        if not isinstance(chosen, RegionMetric):
+        if chosen.reads != "regions":
             raise SpecError(f"{chosen.name} is not a metric of regions")
         self.form = form
         super().__init__(chosen, BOXES, **options)
