@@ -66,6 +66,17 @@ class Scoring(Options):
         tasks=("grounding",),
         at_least=1,
     )
+    scale: float | None = option(
+        None,
+        "Predicted boxes lie in an image resized so that its longer side has this many pixels (DenseCap, GRiT: 720).",
+        tasks=("regions",),
+    )
+    image_sizes: Path | None = option(
+        None,
+        "Sizes of the images, as Visual Genome's image_data.json. Default: what the references say.",
+        tasks=("regions",),
+        needs="scale",
+    )
     engine: Any = option("local", "Engine that runs the scoring. Default: local.", choices=("local", "ray"))
     address: str | None = option(
         None, "Address of a running Ray cluster, for --engine ray. Default: start one on this machine."

@@ -79,6 +79,8 @@ class TaskKeywords(ReadKeywords, JudgeKeywords, total=False):
     people: str | None
     fps: float | None
     frames: int | None
+    scale: float | None
+    image_sizes: str | Path | None
 
 
 class MetricKeywords(TaskKeywords, total=False):
