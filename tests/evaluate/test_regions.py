@@ -170,7 +170,7 @@ def test_grit(score, tmp_path):
 
 
 def test_scales_that_are_refused(score, tmp_path):
-    with pytest.raises(InputError, match="image '1': nothing says how large this image is; .*--image-sizes"):
+    with pytest.raises(InputError, match=r"image '1': nothing says how large this image is; .*--image-sizes"):
         score(HALF, scale=720)
     with pytest.raises(SpecError, match="--scale 0; it is a number of pixels"):
         score(HALF, scale=0)

@@ -13,9 +13,7 @@ from fabula.io.regions.fields import read_size
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
 
-SHAPE = (
-    "sizes are a list of {image_id, width, height}, as Visual Genome's image_data.json, or the images of a COCO file"
-)
+SHAPE = "a list of {image_id, width, height}, as Visual Genome's image_data.json, or the images of a COCO file"
 
 
 def read_sizes(file: str | File, notes: Notes) -> dict[str, tuple[float, float]]:
