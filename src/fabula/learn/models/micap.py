@@ -31,7 +31,6 @@ Decided where the paper and its code (github.com/katha-ai/MovieIdentityCaptioner
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,10 +43,9 @@ from torch import Tensor, nn
 from fabula.core.errors import SpecError
 from fabula.documents.fields import JsonDict
 from fabula.learn.identity.videosets import Batch
-from fabula.learn.models._layers import FeedForward, SmallConfig, mean_over_processes
+from fabula.learn.models._layers import KV, DecoderLayer, EncoderLayer, SmallConfig, entropy
 
 STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
-KV = tuple[Tensor, Tensor]  # keys and values by head
 SPECIALS = 3  # between words and people; the last stands for a blank
 
 
@@ -71,6 +69,7 @@ class Config(SmallConfig):
     blanks: int = 17  # of a set
     clusters: int = 400  # rows of the cluster table (the FITB-only code has 300)
     face_clusters: Literal["set", "clip", "none"] = "set"  # one person over all clips; within each clip alone; not said
+    pool_faces: bool = False  # a person's faces of a clip are one, their mean (with "clip": FillIn's face clusters)
     face_eps: float = 0.75  # where the data do not say who is who: faces within this cosine distance are one person's
     box_width: float = 854.0  # of the video the boxes were found in
     box_height: float = 480.0
@@ -144,86 +143,6 @@ class Config(SmallConfig):
     def size(self) -> int:
         """|V*|: rows of the word table."""
         return self.end + 1
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Transformer, post-norm
-
-
-class Attention(nn.Module):
-    """A_h = softmax(Q_h K_hᵀ / √(D/H)),  out = W_o [A_1 V_1; …; A_H V_H]"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        D = config.hidden
-        self.heads, self.dropout = config.heads, config.dropout
-        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
-        nn.init.xavier_uniform_(self.qkv.weight)
-        nn.init.zeros_(self.qkv.bias)
-        nn.init.zeros_(self.out.bias)
-
-    def split(self, x: Tensor) -> Tensor:
-        B, T, D = x.shape
-        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)  # [B, T, D] → [B, H, T, D/H]
-
-    def queries(self, x: Tensor) -> Tensor:
-        D = x.shape[-1]
-        return self.split(F.linear(x, self.qkv.weight[:D], self.qkv.bias[:D]))
-
-    def keys(self, x: Tensor) -> KV:
-        """K and V of what is attended to."""
-        D = x.shape[-1]
-        k, v = F.linear(x, self.qkv.weight[D:], self.qkv.bias[D:]).chunk(2, -1)
-        return self.split(k), self.split(v)
-
-    def forward(self, x: Tensor, kv: KV, allowed: Tensor | None, A: list[Tensor] | None = None) -> Tensor:
-        """x [B, T, D] reads K, V [B, H, S, D/H] where `allowed` [B|1, 1, T|1, S] says.
-
-        A, if given, receives the mean over heads.
-        """
-        q = self.queries(x)
-        if A is not None:
-            a = q @ kv[0].transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, H, T, S]
-            a = a.masked_fill(~allowed, -math.inf) if allowed is not None else a
-            A.append(a.softmax(-1).mean(1))
-        y = F.scaled_dot_product_attention(q, *kv, attn_mask=allowed, dropout_p=self.dropout if self.training else 0.0)
-        projected: Tensor = self.out(y.transpose(1, 2).flatten(2))
-        return projected
-
-
-class EncoderLayer(nn.Module):
-    """x ← LN(x + MHA(x));  x ← LN(x + FFN(x))"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.attention, self.ffn = Attention(config), FeedForward(config.hidden, config.feedforward, config.dropout)
-        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
-        y: Tensor = self.ffn(self.norm(x + self.drop(self.attention(x, self.attention.keys(x), allowed))))
-        return y
-
-
-class DecoderLayer(nn.Module):
-    """x ← LN(x + MHA(x, past));  x ← LN(x + MHA(x, memory));  x ← LN(x + FFN(x))"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.own, self.cross, self.ffn = (
-            Attention(config),
-            Attention(config),
-            FeedForward(config.hidden, config.feedforward, config.dropout),
-        )
-        self.norm_own, self.norm_cross = nn.LayerNorm(config.hidden), nn.LayerNorm(config.hidden)
-        self.drop = nn.Dropout(config.dropout)
-
-    def forward(
-        self, x: Tensor, past: KV, memory: KV, masks: tuple[Tensor | None, Tensor], A: list[Tensor] | None = None
-    ) -> Tensor:
-        x = self.norm_own(x + self.drop(self.own(x, past, masks[0])))
-        x = self.norm_cross(x + self.drop(self.cross(x, memory, masks[1], A)))
-        y: Tensor = self.ffn(x)
-        return y
 
 
 @dataclass
@@ -520,12 +439,6 @@ class Tape:
     def choose(self, rows: Tensor) -> None:
         """Go on with these rows."""
         self.past = [None if kv is None else (kv[0][rows], kv[1][rows]) for kv in self.past]
-
-
-def entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy; of nothing, 0. Several processes take the mean over the labels of all, as one would."""
-    n = mean_over_processes(torch.tensor(float(len(labels)), device=logits.device))
-    return F.cross_entropy(logits, labels, reduction="sum") / torch.where(n > 0, n, torch.ones_like(n))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
