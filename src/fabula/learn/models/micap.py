@@ -20,6 +20,10 @@ Decided where the paper and its code (github.com/katha-ai/MovieIdentityCaptioner
   that a blank may be filled with a word (`fitb_over="vocabulary"`).
 - An id in the very last slot is an id. The code masks that slot: no FITB loss there, a word in the caption loss
   (`compat_last_slot`).
+- One classifier W^V* serves both tasks, which "works best"; the losing arm has a W^P of its own for blanks
+  (`classifier="separate"`).
+- Appendix C would weigh the two losses (`fitb_weight`, `caption_weight`); both are 1. Adam divides a weight out where
+  each loss has a step of its own, so weigh with `--pass-steps together`.
 - Caption loss: the mean over people plus the mean over other tokens, as the code; eq. 15 is one sum
   (`caption_loss="mean"`).
 - FITB-only code moves ids, START and END to the rows 0 … 13 of the word table, which are BERT's [unused]; here they
@@ -88,7 +92,10 @@ class Config(SmallConfig):
     dropout: float = 0.1
     # losses
     fitb_over: Literal["people", "vocabulary"] = "people"  # whom a blank is chosen among: see top
+    classifier: Literal["shared", "separate"] = "shared"  # joint: of blanks and of words, or one for blanks alone
     caption_loss: Literal["split_mean", "mean"] = "split_mean"  # mean of people + mean of words, or one mean
+    fitb_weight: float = 1.0  # of the loss of blanks: see top
+    caption_weight: float = 1.0  # of the loss of captions
     compat_last_slot: bool = False  # an id in the last slot is no id
     compat_low_rows: bool = False  # FITB-only: ids, START and END in rows 0 … 13 of the word table
     # decoding
@@ -103,6 +110,8 @@ class Config(SmallConfig):
             raise SpecError(f"streams is {self.streams!r}; use some of {', '.join(STREAMS)}, with commas")
         if self.task != "fitb" and not set(names) - {"text"}:
             raise SpecError("captioning needs a visual stream, and streams is only text; use task=fitb")
+        if self.classifier == "separate" and (self.task != "joint" or self.fitb_over != "people"):
+            raise SpecError("classifier=separate is for task=joint, and for blanks filled with people (fitb_over)")
         if self.vocabulary and len(self.vocabulary) != self.words:
             raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
         if self.hidden % self.heads:
@@ -205,6 +214,8 @@ class Model(nn.Module):
         self.word, self.position = nn.Embedding(config.size, D), nn.Embedding(config.tokens, D)
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.head = nn.Linear(D, config.people + 1 if config.task == "fitb" else config.size)
+        if config.classifier == "separate":
+            self.person_head = nn.Linear(D, config.people)
 
     # --- encoder -----------------------------------------------------------------------------------------------------
 
@@ -261,8 +272,8 @@ class Model(nn.Module):
 
     def person_logits(self, h: Tensor) -> Tensor:
         """Over people P1 … (eq. 10), or over all classes the head has. [n, D] → [n, P | V]"""
-        logits: Tensor = self.head(h)
-        if self.config.fitb_over == "vocabulary":
+        logits: Tensor = self.person_head(h) if self.config.classifier == "separate" else self.head(h)
+        if self.config.fitb_over == "vocabulary" or self.config.classifier == "separate":
             return logits
         first = 1 if self.config.task == "fitb" else self.config.blank + 1
         return logits[..., first : first + self.config.people]
@@ -292,15 +303,19 @@ class Model(nn.Module):
             person[:, -1] = False
         if part == "fitb":
             loss = entropy(self.person_logits(h[person]), self.person_classes(after[person]))
-            return {"loss": loss, "fitb": loss.detach()}
+            return {"loss": self.config.fitb_weight * loss, "fitb": loss.detach()}
         word = real & ~person & (after != self.config.blank)
         if self.config.caption_loss == "mean":
             every = person | word
             loss = entropy(self.head(h[every]), after[every])
-            return {"loss": loss, "caption": loss.detach()}
+            return {"loss": self.config.caption_weight * loss, "caption": loss.detach()}
         people = entropy(self.head(h[person]), after[person])
         words = entropy(self.head(h[word]), after[word])
-        return {"loss": people + words, "people": people.detach(), "words": words.detach()}
+        return {
+            "loss": self.config.caption_weight * (people + words),
+            "people": people.detach(),
+            "words": words.detach(),
+        }
 
     # --- answers -----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option, same_as
 from fabula.documents.fields import JsonObject
 from fabula.learn import options as shared
+from fabula.learn.identity.presets import PRESETS
 from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
 
@@ -172,7 +173,8 @@ class Task(base.Task):
     usage: ClassVar[tuple[str, ...]] = (
         "fabula simulate micap -o world/ && fabula train micap --data world/ --tiny --out runs/simulated",
         "fabula train micap --data sets/ --features streams/ --out runs/joint",
-        "fabula train micap --data sets/ --features streams/ --task fitb --streams text --out runs/text-only",
+        "fabula train micap --data sets/ --features streams/ --preset text-only --out runs/text-only",
+        "fabula train micap --data sets/ --features streams/ --model fillin --out runs/fillin",
         "fabula train micap --data sets/ --features streams/ --from joint.pth --wordpiece vocab.txt --out runs/tuned",
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
@@ -181,6 +183,7 @@ class Task(base.Task):
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
     models: ClassVar[tuple[str, ...]] = ("micap", "fillin")
+    presets: ClassVar[Mapping[str, base.Preset]] = PRESETS
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
