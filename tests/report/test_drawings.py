@@ -14,7 +14,8 @@ from fabula.report.drawing import charts, panels, plots
 from fabula.report.drawing import elements as svg
 from fabula.report.drawing.plots import Interval, Intervals, Scatter, ThresholdCurves
 from fabula.stats.calibration import Bin
-from fabula.stats.twoway import Estimate, Interval as Range
+from fabula.stats.twoway import Estimate
+from fabula.stats.twoway import Interval as Range
 
 FOLDER = Path(__file__).parent / "drawn"
 LONG = "a system whose name has more than thirty-six letters"
@@ -52,7 +53,9 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     "estimates-without-null": lambda: charts.draw_estimates(ESTIMATES[:1], 1.0, 5.0, None),
     "counts": lambda: charts.draw_counts({"fine": {1: 3, 2: 0, 5: 12}, LONG: {}}, [1, 2, 5], "ratings"),
     "timeline": lambda: charts.draw_timeline([(0.0, 5.0), (20.0, 0.001), (30.0, 10.0)], 40.0, "where it moves"),
-    "scatter": lambda: plots.draw_scatter(Scatter("m", ("a", LONG), [(10, 20), (30, 5), (7, 7)], 1, 1, 1, "query"), 238),
+    "scatter": lambda: plots.draw_scatter(
+        Scatter("m", ("a", LONG), [(10, 20), (30, 5), (7, 7)], 1, 1, 1, "query"), 238
+    ),
     "scatter-below-zero": lambda: plots.draw_scatter(Scatter("m", ("a", "b"), [(-1, 2), (3, 5)], 2, 0, 0), 500),
     "scatter-of-399": lambda: plots.draw_scatter(Scatter("m", ("a", "b"), [(1, 2)] * 399, 399, 0, 0), 238)[-400:],
     "scatter-of-400": lambda: plots.draw_scatter(Scatter("m", ("a", "b"), [(1, 2)] * 400, 400, 0, 0), 238)[-400:],
@@ -79,9 +82,13 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     ),
     "curves": lambda: panels.as_inline(panels.Curves("one", "x", "y", {"a": LINES["a"]})),
     "curves-of-zeros": lambda: panels.as_inline(panels.Curves("zeros", "x", "y", {"a": ((3.0, 0.0),)})),
-    "curves-of-eight": lambda: panels.as_inline(panels.Curves("eight", "x", "y", dict.fromkeys("abcdefgh", LINES["d"]))),
+    "curves-of-eight": lambda: panels.as_inline(
+        panels.Curves("eight", "x", "y", dict.fromkeys("abcdefgh", LINES["d"]))
+    ),
     "curves-of-nothing": lambda: panels.as_inline(panels.Curves("none", "x", "y", {})),
-    "boxes-many": lambda: panels.as_inline(panels.Boxes("many", "x", "y", {float(k): (0, 1, 2, 3, k) for k in range(12)})),
+    "boxes-many": lambda: panels.as_inline(
+        panels.Boxes("many", "x", "y", {float(k): (0, 1, 2, 3, k) for k in range(12)})
+    ),
     "boxes-of-nothing": lambda: panels.as_inline(panels.Boxes("none", "x", "y", {})),
     "grid-of-forty": lambda: panels.as_inline(
         panels.Grid("grid", ("r",), tuple(map(str, range(40))), ((0.5,) * 40,), (("a long name", 1), ("b", 39)))
@@ -119,7 +126,7 @@ def test_numbers_and_words_of_elements():
     ]
     assert svg.line([(0, 1), (2.5, 3)], stroke="x") == '<path d="M0,1L2.5,3" fill="none" stroke="x"/>'
     assert svg.width_of("abcd") == pytest.approx(19.2) and svg.width_of("abcd", 10) == 24
-    assert (svg.COLUMN, svg.PAGE) == (pytest.approx(237.6), pytest.approx(496.8))
+    assert (pytest.approx(237.6), pytest.approx(496.8)) == (svg.COLUMN, svg.PAGE)
 
 
 @pytest.mark.parametrize(
