@@ -1,4 +1,4 @@
-"""Every table, sentence and JSON of the report from values made by hand, letter by letter, as tests/report/printed has it.
+"""Tables, sentences and JSON of the report from values made by hand, letter by letter, as tests/report/printed has them.
 
 A text that changes is to be looked at. `python -m tests.report.test_printed` writes the files anew.
 """
@@ -525,7 +525,7 @@ def test_results_that_cannot_stand_beside_each_other():
 
     other = Result("9", "dense", "soda-2021", make_result().scores, {})
     with pytest.raises(
-        SpecError, match="do not hold the same metrics .dense, default: SODA_c, CIDEr, PRF and dense, soda"
+        SpecError, match=r"do not hold the same metrics \(dense, default: SODA_c, CIDEr, PRF and dense, soda"
     ):
         html.check_comparable(make_result(), other)
     html.check_comparable(make_result(), make_result(ci=True))
