@@ -901,7 +901,7 @@ def test_variables_of_a_prompt(tmp_path):
     with pytest.raises(SpecError, match="no prompt is called 'static'"):
         load_prompts(tmp_path)
     (tmp_path / "static.txt").unlink()
-    with pytest.raises(InputError, match="holds no prompt; its files are called static_frame.txt, static_fuse.txt"):
+    with pytest.raises(InputError, match=r"holds no prompt; its files are called static_frame.txt, static_fuse.txt"):
         load_prompts(tmp_path)
     with pytest.raises(InputError, match="no such folder"):
         load_prompts(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""Tables, sentences and JSON of the report from values made by hand, letter by letter, as tests/report/printed has them.
+"""Tables, sentences and JSON of the report from values made by hand, letter by letter: tests/report/printed has them.
 
 A text that changes is to be looked at. `python -m tests.report.test_printed` writes the files anew.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import stat
 from dataclasses import replace
@@ -226,13 +225,13 @@ def test_what_is_read_of_it(made):
         with pytest.raises(InputError, match="has no answers yet"):
             find_results(Answers.of(store))
     assert find_store(folder) == folder / "study.sqlite" == find_store(folder / "study.sqlite")
-    with pytest.raises(InputError, match="no such study; fabula study new PLAN.toml --out STUDY makes one"):
+    with pytest.raises(InputError, match=r"no such study; fabula study new PLAN.toml --out STUDY makes one"):
         find_store(folder / "none")
 
 
 def test_one_server_at_a_time(made):
     with Store(made[0], work=True) as store:
-        assert store.lock_file is not None and stat.S_IMODE(os.stat(made[0] / "serve.lock").st_mode) == 0o600
+        assert store.lock_file is not None and stat.S_IMODE((made[0] / "serve.lock").stat().st_mode) == 0o600
         with pytest.raises(InputError, match="another server is using it; stop it first"):
             Store(made[0], work=True)
     assert store.lock_file is None
@@ -302,7 +301,7 @@ def test_values_of_a_kind():
     entry = {"id": "i", "video": "v", "start": 0, "end": 1, "descriptions": {"a": "x"}}
     assert read_item(entry).end == 1 and RefusedError("x").wait == 0.0
     for change in ({"end": 0}, {"start": -1}, {"video": 3}, {"descriptions": {"a": 3}}, {"kind": None}):
-        with pytest.raises(ValueError, match="saw|from"):
+        with pytest.raises(ValueError, match=r"saw|from"):
             read_item(entry | change)
 
 
@@ -374,7 +373,7 @@ def test_a_simulated_study_on_disk(tmp_path):
 def test_a_clip_that_is_gone_is_named_before_serving(tmp_path):
     study, _ = make_study(tmp_path, count=2, questions=2)
     (tmp_path / "clips" / "one.mp4").unlink()
-    with Store(study) as store, pytest.raises(InputError, match="the clip .*put it back, or make the study anew"):
+    with Store(study) as store, pytest.raises(InputError, match=r"the clip .*put it back, or make the study anew"):
         steps.check_clips(store)
 
 

@@ -135,7 +135,7 @@ def test_a_file_a_system_tells_the_same_items(tmp_path):
     ):
         read_items(plan, tmp_path)
     system(tmp_path, "b.jsonl", {}, {"id": "j", "time": [0, 2]})
-    with pytest.raises(InputError, match="item 'j': is another span than in a.jsonl; ids must mean the same clip"):
+    with pytest.raises(InputError, match=r"item 'j': is another span than in a.jsonl; ids must mean the same clip"):
         read_items(plan, tmp_path)
     with pytest.raises(InputError, match=r"\[systems\] is empty"):
         module.read_systems({})
@@ -232,7 +232,7 @@ def test_a_tenth_of_a_long_clip_is_rounding_too(clips, monkeypatch):
     assert find_clips([item(end=110.0)], clips)[0].end == 100.0
     monkeypatch.setattr(module, "look_into", lambda path: 2.0)
     assert find_clips([item(end=3.0)], clips)[0].end == 2.0
-    with pytest.raises(InputError, match="ends at 3.1 s"):
+    with pytest.raises(InputError, match=r"ends at 3.1 s"):
         find_clips([item(end=3.1)], clips)
 
 
@@ -253,7 +253,7 @@ def test_a_clip_is_looked_into_once(clips, monkeypatch):
 def test_files_of_clips(clips):
     assert find_clip(item("one.mp4"), clips).name == "one.mp4" == find_clip(item("one"), clips).name
     assert find_clip(item("two.WEBM"), clips).name == "two.WEBM"
-    with pytest.raises(InputError, match="browsers do not play .avi; convert it to .mp4"):
+    with pytest.raises(InputError, match=r"browsers do not play .avi; convert it to .mp4"):
         find_clip(item("three.avi"), clips)
     with pytest.raises(InputError, match="browsers do not play a file without an ending"):
         find_clip(item("four"), clips)
