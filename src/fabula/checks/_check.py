@@ -17,6 +17,7 @@ from fabula.data.ids import reconcile, respell_id
 from fabula.data.statistics import Statistics, find_covered
 from fabula.data.stories import Corpus, Event, Story
 from fabula.documents.document import Document
+from fabula.io.idlist import IdList
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
@@ -137,13 +138,19 @@ class Report:
         }
 
 
-def examine(corpus: Corpus, refs: Sequence[Corpus] = (), notes: Notes | None = None) -> Report:
+def examine(
+    corpus: Corpus, refs: Sequence[Corpus] = (), notes: Notes | None = None, only: IdList | None = None
+) -> Report:
     """Every check on stories; ids are matched with the references' as in scoring, `v_x` and `x` being one."""
     remarks = notes or Notes()
-    known = frozenset(v for ref in refs for v in ref) if refs else None
+    known = dict.fromkeys(v for ref in refs for v in ref) if refs else None
+    if known is not None and only is not None:
+        known = only.limit(known, remarks)
     met = reconcile(corpus, known, remarks) if known is not None else corpus
     words = tuple((video, i, e.caption) for video, story in met.items() for i, e in enumerate(story.events))
-    facts = Facts(corpus=met, words=words, durations=durations(met, refs), known=known)
+    facts = Facts(
+        corpus=met, words=words, durations=durations(met, refs), known=None if known is None else frozenset(known)
+    )
     return report(facts, remarks)
 
 
@@ -208,6 +215,11 @@ class CheckRequest:
     refs: Sequence[File] = ()
     format: str | None = None
     refs_format: str | None = None
+    only: IdList | None = None  # which references are meant; None: all
+
+    def limit(self, known: Iterable[str | int], notes: Notes) -> frozenset[str | int]:
+        """The ids of the references that are meant."""
+        return frozenset(known if self.only is None else self.only.limit(dict.fromkeys(known), notes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ def references(request: CheckRequest) -> list[Corpus]:
 
 def look(request: CheckRequest) -> tuple[Report, str]:
     corpus, notes = io.read(request.path, request.format)
-    return examine(corpus, references(request), notes), corpus.format
+    return examine(corpus, references(request), notes, request.only), corpus.format
 
 
 def mend(request: CheckRequest, target: Path) -> Mended:

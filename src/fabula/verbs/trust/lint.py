@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from fabula import io
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
@@ -12,6 +12,7 @@ from fabula.core.errors import SpecError
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.documents.files import check_path, dump_json
 from fabula.documents.objects import is_one
+from fabula.io.idlist import read_ids
 from fabula.verbs.keywords import Data, LintKeywords
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ class LintOptions(Options):
         None, "Format of the file (fabula list formats), or 'captions'. Default: detected from the content."
     )
     refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
+    ids: Any = option(
+        None,
+        "Compare only with these ids of the references: a file of ids, or FILE:NAME for a list of a JSON object.",
+        metavar="FILE[:NAME]",
+    )
     fix: Path | None = option(None, "Write a repaired copy, and the list of repairs to FIX.fixes.json.", writes=True)
     task: str | None = option(None, "Task of the file (fabula list tasks). Default: detected from the content.")
     stats: bool = option(False, "Also print the number of videos and segments and their mean durations.")
@@ -86,9 +92,11 @@ def lint(
     options = read_keywords("lint", keywords, options or LintOptions())
     path, fix = as_file(file, "data", "either", options.task, options.format), options.fix
     options.check_fix(path)
+    if options.ids is not None and refs in ((), []):
+        raise SpecError("--ids chooses among the references; name them with --refs")
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
     truth = tuple(as_file(ref, "references", "references", options.task, options.refs_format) for ref in several)
-    request = CheckRequest(path, truth, options.format, options.refs_format)
+    request = CheckRequest(path, truth, options.format, options.refs_format, read_ids(options.ids))
     kind: Kind = kind_of(request, options.task)
     if options.stats and kind.statistics is None:
         raise SpecError(f"--stats describes the segments of videos; {path} holds {kind.name}")
