@@ -16,8 +16,9 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
 
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
-from fabula.learn.identity.analysis import GRID, density  # noqa: E402
+from fabula.learn.identity.analysis import GRID, Blanks, density  # noqa: E402
 from fabula.learn.identity.attention import FaceShares  # noqa: E402
+from fabula.learn.identity.grounding import Grounding, share_person  # noqa: E402
 from fabula.verbs.command_line import fabula as command  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
@@ -87,3 +88,76 @@ def test_what_cannot_be_looked_at(run: Path, world: Path, tmp_path: Path) -> Non
                  out=tmp_path / "captions", **told)  # fmt: skip
     made = fabula.analyse("micap", tmp_path / "captions", **told)
     assert [figure.name for figure in made.figures] == ["fig4"] and "no Fig. 5 and 6" in made.notes[-1]
+
+
+# --- Fig. 5's words, and grounding -----------------------------------------------------------------------------------
+
+
+def test_blanks_have_their_clip_and_truth() -> None:
+    blanks = Blanks.of(["P3 enters.", "P1 smiles at P3, and [BLANK] sits."], [7, 7, 2, 4])
+    assert blanks.rows() == (
+        "blank 1, clip 1: P1 (truth P1)",
+        "blank 2, clip 2: P1 (truth P2)",
+        "blank 3, clip 2: P2 (truth P1)",
+        "blank 4, clip 2: P3",
+    )
+    assert blanks.lines(["a", "b"]) == (
+        "clip 1, a: P1[1] enters.",
+        "clip 2, b: P2[2] smiles at P1[3], and [BLANK][4] sits.",
+    )
+
+
+def test_fig_5_says_truth_clip_and_captions(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    fabula.analyse("micap", run, tmp_path, data=world, split="test", features=world, eps=(0.6,), most=1)
+    drawn, page = (tmp_path / "fig5-1.svg").read_text(), (tmp_path / "index.html").read_text()
+    ((name, one),) = json.loads((tmp_path / "analysis.json").read_text())["faces"].items()
+    assert len(one["truth"]) == len(one["clip_of_blank"]) == len(one["filled"])
+    for place in (drawn, page):
+        assert f"blank 1, clip 1: P1 (truth {one['truth'][0]})" in place and f"clip 5, {name[:-1]}4: " in place
+    assert ET.fromstring(drawn).get("viewBox") is not None
+
+
+def test_grounding_on_paper() -> None:
+    attention = np.array([0.5, 0.3, 0.2, 0.0])
+    assert share_person(attention, np.array([True, False, True, False])) == (0.7, 1.0, 0.5)
+    assert share_person(attention, np.array([False, True, False, False])) == (0.3, 0.0, 0.25)
+    assert share_person(np.full(4, 0.25), np.array([True, False, False, False])) == (0.25, 0.25, 0.25)  # all look alike
+    rows = (
+        {"set": "a", "mass": 0.7, "first": 1.0, "chance": 0.5},
+        {"set": "b", "mass": 0.3, "first": 0.0, "chance": 0.25},
+    )
+    found = Grounding(rows, 3, 1, 2)
+    assert found.scores() == {"mass": 0.5, "first": 0.5, "chance": 0.375}
+    assert "chance 37.50; 2 videosets, 3 blanks; 1 blanks without a face and 2 without" in found.describe()
+    assert "no blank's person is known and seen" in Grounding((), 0, 1, 2).describe()
+
+
+def test_grounding_of_a_run(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    given = ["--data", str(world), "--features", str(world), "--eps", "0.6", "--most", "0"]
+    truth = ["--who", str(world / "who.jsonl"), "--truth", str(world / "who.safetensors")]
+    words = ["analyse", "micap", str(run), *given, *truth, "-o", str(tmp_path / "figures")]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 0, done.output
+    assert "grounding ×100: attention to the right person's faces" in done.output
+    numbers = json.loads((tmp_path / "figures" / "analysis.json").read_text())["grounding"]
+    assert numbers["rows"] and 0 < numbers["chance"] < 1 and 0 <= numbers["first"] <= 1
+    for field in ("mass", "first", "chance"):
+        assert numbers[field] == pytest.approx(np.mean([row[field] for row in numbers["rows"]]))
+    assert numbers["blanks"] == sum(row["blanks"] for row in numbers["rows"]) and numbers["unknown"] == 0
+
+
+def test_who_is_who_that_is_refused(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    given = {"data": world, "features": world, "eps": (0.6,), "most": 0}
+    with pytest.raises(SpecError, match="--truth only applies with --who"):
+        fabula.analyse("micap", run, truth=world, **given)
+    who = tmp_path / "who.jsonl"
+    first = json.loads((world / "who.jsonl").read_text().splitlines()[0])
+    for line, match in (
+        ({"id": "x"}, "expected a set with its people"),
+        ({**first, "people": {"P1": "Anna"}}, "P1 is 'Anna', which is neither a number nor a name of the cast"),
+    ):
+        who.write_text(json.dumps(line) + "\n")
+        with pytest.raises(InputError, match=match):
+            fabula.analyse("micap", run, who=who, **given)
+    with pytest.raises(InputError, match=r"boxes of shape .* the sixth number of each face's row says whose it is"):
+        fabula.analyse("micap", run, who=world / "who.jsonl", **given)  # the world's own boxes do not say it

@@ -345,6 +345,9 @@ class AnalyseKeywords(TaskDataKeywords, total=False):
     split: str
     sets: str | Names
     most: int
+    who: str | Path | None
+    truth: str | Path | None
+    cast: str | Path | None
     eps: tuple[float, ...] | list[float]
 
 

@@ -41,6 +41,8 @@ def make_analyse(task: Task) -> click.Command:
             built = analyse(
                 task.name, checkpoint, outputs.out, options=options, callbacks=Callbacks(watch=watch, warn=warn)
             )
+        for line in built.summary:
+            print_note(line)
         print_note(f"{len(built.figures)} figures → {outputs.out}/index.html")
 
     built: click.Command = command
