@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fabula.core.notes import Notes
 from fabula.data.ids import reconcile, respell_id
+from fabula.data.statistics import Statistics, find_covered
 from fabula.data.stories import Corpus, Event, Story
 from fabula.documents.document import Document
 from fabula.io.idlist import IdList
@@ -190,8 +191,6 @@ def report(facts: Facts, notes: Notes, families: Sequence[str] | None = None) ->
 
 
 def numbers(facts: Facts, with_coverage: bool = True) -> dict[str, float]:
-    from fabula.checks.order import find_covered
-
     out: dict[str, float] = {
         "videos": len(facts.ids),
         "events": len(facts.words),
@@ -243,4 +242,5 @@ class Kind:
     named: Callable[[str], bool]  # recognises the name of a format
     look: Callable[[CheckRequest], tuple[Report, str]]  # findings, and the name of the format
     mend: Callable[[CheckRequest, Path], Mended]
+    statistics: Callable[[CheckRequest], Statistics] | None = None  # means over its videos; None: it has no videos
     last: int = 0  # tried after kinds of a smaller number: its shape includes theirs

@@ -159,6 +159,8 @@ class UniformKeywords(TypedDict, total=False):
     count: int | None
     duration: float | None
     reference_count: bool
+    average: Literal["count", "duration"] | None
+    train: str | Path | None
     raw_duration: bool
     refs_format: str | None
 
@@ -181,6 +183,7 @@ class LintKeywords(TypedDict, total=False):
     ids: str | Path | Iterable[str | int] | None
     fix: str | Path | None
     task: str | None
+    stats: bool
 
 
 class PlotKeywords(TypedDict, total=False):
@@ -255,7 +258,7 @@ class SimulateKeywords(TypedDict, total=False):
 
 Changed = str | Sequence[str] | Mapping[str, object]  # NAME=VALUE
 Captions = Literal["fig", "cog"]
-Evaluator = Literal["tvr", "reloclnet", "qvhighlights"]
+Evaluator = Literal["tvr", "reloclnet", "hero", "qvhighlights"]
 
 
 class SettingKeywords(TypedDict, total=False):
