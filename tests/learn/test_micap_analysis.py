@@ -19,6 +19,7 @@ from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.learn.identity.analysis import GRID, Blanks, density  # noqa: E402
 from fabula.learn.identity.attention import FaceShares  # noqa: E402
 from fabula.learn.identity.grounding import Grounding, share_person  # noqa: E402
+from fabula.report.captionsets import Look, ShownClip, ShownSet, captionset_page  # noqa: E402
 from fabula.verbs.command_line import fabula as command  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
@@ -161,3 +162,46 @@ def test_who_is_who_that_is_refused(run: Path, world: Path, tmp_path: Path) -> N
             fabula.analyse("micap", run, who=who, **given)
     with pytest.raises(InputError, match=r"boxes of shape .* the sixth number of each face's row says whose it is"):
         fabula.analyse("micap", run, who=world / "who.jsonl", **given)  # the world's own boxes do not say it
+
+
+# --- the page of captionsets -----------------------------------------------------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)  # what a page holds is not looked at
+
+
+def test_captionsets_side_by_side(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    given = {"data": world, "split": "test", "features": world, "eps": (0.6,), "most": 2}
+    plain, frames, films = (tmp_path / name for name in ("plain", "frames", "films"))
+    for folder in (plain, frames, films):
+        folder.mkdir()
+    built = fabula.analyse("micap", run, plain, **given)
+    page, names = (plain / "sets.html").read_text(), list(built.numbers["faces"])
+    assert page.count('<section class="clips"') == 2 and page.count('class="still none"') == 10 and "<img" not in page
+    assert all(f">{name}</h2>" in page for name in names) and 'href="sets.html"' in (plain / "index.html").read_text()
+    assert page.count("<dt>Truth</dt>") == page.count("<dt>Filled in</dt>") == page.count("<dt>Caption</dt>") == 10
+    blanks = sum(len(built.numbers["faces"][name]["filled"]) for name in names)
+    assert page.count("<li><b>blank ") == blanks and 'class="person p0"' in page
+    (films / f"{names[0]}.png").write_bytes(PNG)
+    built = fabula.analyse("micap", run, frames, films=films, **given)
+    page = (frames / "sets.html").read_text()
+    assert page.count("data:image/png;base64,") == 1 and page.count('class="still none"') == 9
+    assert any("9 clips are not in films" in note for note in built.notes)
+    (films / f"{names[0]}.png").rename(films / "other.png")
+    with pytest.raises(InputError, match="no file has the name of a row"):
+        fabula.analyse("micap", run, films=films, **given)
+
+
+def test_a_page_of_captionsets_on_paper() -> None:
+    evil = "<b>&"
+    look = Look("blank 1, P1:", (("person 0 in clip 1", 0.75), ("person 1 in clip 1", 0.25)))
+    first = ShownClip(evil, None, "P1 hugs P2.", "P2 hugs P2.", "P3 waits.", (look,))
+    second = ShownClip("x", b"\xff\xd8\xff", "P2 sits.", "P2 sits.", None)
+    page = captionset_page([ShownSet("a", (first, second))], evil)
+    assert page.count("&lt;b&gt;&amp;") == 4 and evil not in page and "data:image/jpeg;base64,/9j/" in page
+    chip = '<span class="person p{}">{}</span>'.format
+    assert f"<dd>{chip(0, 'P1')} hugs {chip(1, 'P2')}.</dd>" in page
+    assert f"<dd>{chip(1, 'P2')} hugs {chip(1, 'P2')}.</dd>" in page  # stands for P2 twice, for P1 once
+    assert f"<dd>{chip(0, 'P3')} waits.</dd>" in page and '<dd><span class="tag missed">nothing</span></dd>' in page
+    assert "<li><b>blank 1, P1:</b> person 0 in clip 1 75 %, person 1 in clip 1 25 %</li>" in page
+    odd = captionset_page([ShownSet("a", (ShownClip("x", None, "P1 sits.", "P4 sees P5.", None),))], "odd")
+    assert f"<dd>{chip(0, 'P4')} sees {chip(1, 'P5')}.</dd>" in odd  # blanks that do not correspond

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabula.report.drawing.panels import Figure, as_file, as_inline
@@ -27,6 +27,7 @@ class Analysis:
     numbers: dict[str, object]  # plain values, for JSON
     notes: tuple[str, ...] = field(default=())
     summary: tuple[str, ...] = field(default=())  # lines for the command line
+    pages: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # further pages by file: title, text
 
 
 def analysis_page(analysis: Analysis) -> str:
@@ -42,7 +43,9 @@ def analysis_page(analysis: Analysis) -> str:
     notes = draw_warnings(analysis.notes) if analysis.notes else ""
     notes += "".join(f"<p>{escape_text(line)}</p>" for line in analysis.summary)
     head = draw_head(analysis.title, style, policy)
-    title = f"<header><h1>{escape_text(analysis.title)}</h1></header>"
+    links = " ".join(f'<a href="{escape_text(file)}">{escape_text(n)}</a>' for file, (n, _) in analysis.pages.items())
+    more = f'<nav aria-label="Further pages">{links}</nav>' if links else ""
+    title = f"<header><h1>{escape_text(analysis.title)}</h1>{more}</header>"
     return f"{head}<body>{title}<main>{notes}{figures}</main></body></html>\n"
 
 
@@ -56,6 +59,7 @@ def as_files(analysis: Analysis) -> dict[str, str]:
     document = {"title": analysis.title, "notes": list(analysis.notes), **analysis.numbers}
     return {
         "index.html": analysis_page(analysis),
+        **{file: text for file, (_, text) in analysis.pages.items()},
         **{f"{figure.name}.svg": as_file(figure) for figure in analysis.figures},
         "analysis.json": json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
     }

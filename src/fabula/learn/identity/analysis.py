@@ -5,19 +5,21 @@ Fig. 6 uses the trained weights: eps changes the clusters of faces at prediction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.core.notes import Progress, silent
+from fabula.core.notes import Notes, Progress, silent
 from fabula.learn.identity.attention import FaceShares, Shares, share_faces, share_streams
 from fabula.learn.identity.grounding import measure_grounding, open_who
+from fabula.learn.identity.shown import show_sets
 from fabula.learn.identity.windows import answer_sets
 from fabula.learn.identity.wordpiece import WHO
 from fabula.report.analysis import Analysis
+from fabula.report.captionsets import captionset_page
 from fabula.report.drawing.panels import Boxes, Curves, Figure, Grid, Panel
 from fabula.text.identity import ID, renumber_ids
 
@@ -31,6 +33,7 @@ FACES = (
     "of the last decoder layer to faces, scaled to 1 a row: to every face, to each person's faces of a clip, to each "
     "person. Below: the captions, where [n] follows who is right for blank n."
 )
+SETS = "sets.html"
 GRID = np.linspace(0, 1, 101)  # where densities are computed
 
 
@@ -75,13 +78,14 @@ def draw_streams(
     return Figure("fig4", "Fig. 4: where tokens look", words, tuple(panels)), numbers
 
 
-def draw_faces(model: Model, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, object]]:
+def draw_faces(
+    model: Model, data: Videosets, every: Mapping[int, FaceShares]
+) -> tuple[list[Figure], dict[str, object]]:
     """Fig. 5, of some videosets: blanks × faces, × clusters per clip, × clusters."""
     figures: list[Figure] = []
     numbers: dict[str, object] = {}
-    for k, unit in enumerate(units):
+    for k, (unit, shares) in enumerate(every.items()):
         name = data.windows[unit][0]
-        shares = share_faces(model, data, unit)
         if not shares.faces.size:
             continue
         filled = [int(t) - model.config.blank for t in shares.ids]
@@ -206,10 +210,11 @@ def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progr
         figures.append(figure)
     else:
         notes.append("the model tells no captions: no Fig. 4")
+    chosen, shares = choose_sets(data, units, options.sets, options.most), dict[int, FaceShares]()
     if "fitb" in model.passes and "face" in model.inputs:
         watch("attention", 1, 3)
-        chosen = choose_sets(data, units, options.sets, options.most)
-        face_figures, numbers["faces"] = draw_faces(model, data, chosen)
+        shares = {unit: share_faces(model, data, unit) for unit in chosen}
+        face_figures, numbers["faces"] = draw_faces(model, data, shares)
         figures += face_figures
         if options.who is not None:
             watch("grounding", 0, 1)
@@ -222,7 +227,13 @@ def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progr
         notes.append("the model fills in no blanks, or sees no faces: no Fig. 5 and 6")
         if options.who is not None:
             notes.append("no grounding: --who is for a model that fills in blanks and sees faces")
-    return Analysis("Where MICap looks", tuple(figures), numbers, tuple(notes), summary)
+    pages: dict[str, tuple[str, str]] = {}
+    if chosen:
+        own = Notes()
+        shown = show_sets(model, data, chosen, shares, options.films, own)
+        pages[SETS] = "Captionsets with their clips", captionset_page(shown, "Captionsets of a run", own.lines())
+        notes += own.lines()
+    return Analysis("Where MICap looks", tuple(figures), numbers, tuple(notes), summary, pages)
 
 
 def choose_sets(data: Videosets, units: Sequence[int], names: Sequence[str], most: int) -> list[int]:

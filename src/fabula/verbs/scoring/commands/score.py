@@ -28,9 +28,7 @@ class Outputs(Options):
     videos: Path | None = option(
         None, "Folder of films or clips, played in --html next to what is said of them.", needs="html"
     )
-    images: Path | None = option(
-        None, "Folder of images for --html: under boxes, or a frame per clip.", needs="html"
-    )
+    images: Path | None = option(None, "Folder of images for --html: under boxes, or a frame per clip.", needs="html")
     thresholds: bool = option(False, "Also show numbers at each tIoU, if a score is the mean over several.")
     signatures: str = option(
         "short", "Signatures in a terminal: full, or short (without defaults).", choices=("short", "full")

@@ -21,7 +21,7 @@ from fabula.verbs.training.analyse import analyse
 class Outputs(Options):
     """Where the figures go."""
 
-    out: Path = option(MUST, "Folder: index.html, an .svg a figure, analysis.json.", "-o")
+    out: Path = option(MUST, "Folder: index.html and further pages, an .svg a figure, analysis.json.", "-o")
     overwrite: bool = option(False, "Replace an existing analysis.")
 
 
