@@ -348,6 +348,10 @@ class AnalyseKeywords(TaskDataKeywords, total=False):
     split: str
     sets: str | Names
     most: int
+    films: str | Path | None
+    who: str | Path | None
+    truth: str | Path | None
+    cast: str | Path | None
     eps: tuple[float, ...] | list[float]
 
 

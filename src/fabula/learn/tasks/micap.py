@@ -107,7 +107,17 @@ class AnalyseOptions(shared.PredictOptions):
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
-    most: int = option(3, "Number of videosets in Fig. 5.", shows_default=True, at_least=0)
+    films: Path | None = option(
+        None, "Folder with a film or picture per clip (CLIP.mp4, CLIP.jpg): frames of sets.html."
+    )
+    most: int = option(3, "Number of videosets in Fig. 5 and sets.html.", shows_default=True, at_least=0)
+    who: Path | None = option(
+        None, 'Whom ids mean, to measure grounding: lines of {"id": set, "people": {"P1": 3, "P2": "Anna"}}.'
+    )
+    truth: Path | None = option(
+        None, "Boxes whose sixth column says whose face each is. Default: the box store of --features.", needs="who"
+    )
+    cast: Path | None = option(None, "People found by fabula people, for names in --who.", needs="who")
     eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
