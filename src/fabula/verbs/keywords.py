@@ -126,6 +126,7 @@ class DiagnoseKeywords(ReadKeywords, ResamplingKeywords, total=False):
 
 
 class StressKeywords(AskKeywords, total=False):
+    sets: str | Path | None
     ways: Names
     copies: int
     seed: int
@@ -163,6 +164,8 @@ class UniformKeywords(TypedDict, total=False):
 class ConvertKeywords(TypedDict, total=False):
     to: str | None
     from_: str | None
+    sets: str | Path | None
+    overlapping: bool
 
 
 class ParseKeywords(TypedDict, total=False):
@@ -320,6 +323,8 @@ class TrainKeywords(SettingKeywords, TaskDataKeywords, total=False):
     wandb: str | None
     mlflow: str | None
     val: str | Path | None
+    sets: str | Path | None
+    val_sets: str | Path | None
     min_count: int | None
     words_from: Literal["train", "train+val"] | None
     max_events: int | None
@@ -340,6 +345,7 @@ class AnalyseKeywords(TaskDataKeywords, total=False):
     device: str
     split: str
     sets: str | Names
+    grouping: str | Path | None
     most: int
     eps: tuple[float, ...] | list[float]
 
@@ -348,6 +354,7 @@ class PredictKeywords(TaskDataKeywords, total=False):
     batch_size: int
     device: str
     videos: Paths
+    sets: str | Path | None
     split: str
     weights: str | Path | Names | None
     other_features: bool

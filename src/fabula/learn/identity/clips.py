@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.documents.document import open_document
-from fabula.documents.fields import JsonObject, Source
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path
-from fabula.io.identity.captionsets import SetText, read_sets
+from fabula.evaluate.captionsets import People, read_captionsets
+from fabula.io.identity.captionsets import SetText
+from fabula.io.identity.clip_captions import find_tables, split_words
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
 from fabula.learn.splits import pick_split
@@ -158,7 +159,7 @@ class Videosets:
         streams: Streams,
         config: Config,
         use: str = "train",
-        people: str = "model",  # whom predictions name
+        people: People = "model",  # whom predictions name
         films: Films | None = None,  # of predictions on raw films
     ) -> None:
         self.streams, self.config, self.use, self.people, self.films = streams, config, use, people, films
@@ -324,12 +325,20 @@ def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, not
     return complete
 
 
-def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:
-    """The captionsets of a file, or of the file of a folder that has the split (train, val, test) in its name."""
-    path = check_path(path)
+def read_sets_of(path: str | Path, split: str, notes: Notes, sets: Path | None = None) -> dict[str, SetText]:
+    """The captionsets of a file, or of the files of a folder that have the split (train, val, test) in their names.
+
+    Captions of clips (LSMDC's tables) are grouped by the file of sets; without one, five consecutive clips of a film
+    are a set, and to be trained on a set begins at every clip.
+    """
+    path, ids = check_path(path), None
     if path.is_dir():
-        path = pick_split(path, split)
-    return read_sets(Source(open_document(path), notes, noun="captionset"))
+        tables = None if any(split in split_words(f.name) for f in path.glob("*.json*")) else find_tables(path, split)
+        if tables is None:
+            path = pick_split(path, split)
+        else:
+            path, ids, sets = tables.captions, tables.ids, sets or tables.sets
+    return read_captionsets(path, notes, sets=sets, grouped="overlapping" if split == "train" else "disjoint", ids=ids)
 
 
 def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:
