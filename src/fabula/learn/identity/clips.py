@@ -26,12 +26,11 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
 from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path
-from fabula.evaluate.captionsets import People, read_captionsets
+from fabula.evaluate.captionsets import People
 from fabula.io.identity.captionsets import SetText
-from fabula.io.identity.clip_captions import find_tables, split_words
+from fabula.learn.identity.split_sets import read_sets_of as read_sets_of
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
-from fabula.learn.splits import pick_split
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
 from fabula.media.stores.kinds import H5
@@ -323,22 +322,6 @@ def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, not
     if not complete:
         raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
     return complete
-
-
-def read_sets_of(path: str | Path, split: str, notes: Notes, sets: Path | None = None) -> dict[str, SetText]:
-    """The captionsets of a file, or of the files of a folder that have the split (train, val, test) in their names.
-
-    Captions of clips (LSMDC's tables) are grouped by the file of sets; without one, five consecutive clips of a film
-    are a set, and to be trained on a set begins at every clip.
-    """
-    path, ids = check_path(path), None
-    if path.is_dir():
-        tables = None if any(split in split_words(f.name) for f in path.glob("*.json*")) else find_tables(path, split)
-        if tables is None:
-            path = pick_split(path, split)
-        else:
-            path, ids, sets = tables.captions, tables.ids, sets or tables.sets
-    return read_captionsets(path, notes, sets=sets, grouped="overlapping" if split == "train" else "disjoint", ids=ids)
 
 
 def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:
