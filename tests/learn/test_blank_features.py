@@ -15,7 +15,7 @@ import tokenizers  # noqa: E402
 from safetensors.numpy import load_file, save_file  # noqa: E402
 
 from fabula.core.errors import FabulaError, InputError  # noqa: E402
-from fabula.learn.identity.blanks import BlankReader  # noqa: E402
+from fabula.learn.identity.blank_features import BlankReader  # noqa: E402
 from fabula.media.stores.features import Features  # noqa: E402
 from fabula.verbs.command_line import fabula as command  # noqa: E402
 

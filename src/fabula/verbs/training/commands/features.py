@@ -74,7 +74,7 @@ def blanks(data: tuple[Path, ...], options: BlankOptions) -> None:
     fabula features blanks sets/ --model bert-base-uncased/ -o streams/text.safetensors
     fabula features blanks LSMDC16_annos_val_blank.csv --sets valSets.csv --model bert/ -o text.h5
     """
-    from fabula.learn.identity.blanks import make_blank_store
+    from fabula.learn.identity.blank_features import make_blank_store
 
     if not options.overwrite:
         check_new(options.out)
