@@ -13,6 +13,7 @@ from fabula.media.calls import extract_features
 from fabula.media.cut import cut_store
 from fabula.media.extract import share_of
 from fabula.media.options import CutOptions, ExtractOptions
+from fabula.media.published import ConvertFeaturesOptions, convert_published
 from fabula.media.stores.features import Features
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
@@ -60,6 +61,29 @@ def cut(store: Path, options: CutOptions) -> None:
     """
     count = cut_store(store, options.clips, options.out, options.overwrite)
     print_note(f"{count:,} clips → {options.out}")
+
+
+@command.command()
+@path_argument("source")
+@flags(ConvertFeaturesOptions, into="options")
+def convert(source: Path, options: ConvertFeaturesOptions) -> None:
+    """Convert features as MICap's and FillIn's authors publish them into stores.
+
+    \b
+    fabula features convert clip_features/ -o streams/frame.h5            FILM/CLIP.npy
+    fabula features convert i3d/ -o streams/action.h5                     FILM/CLIP.npy
+    fabula features convert arcface/ --ending .h5 -o streams/             FILM/CLIP_concatenated.npy, FILM/CLIP.info
+    fabula features convert bert_text_gender_embedding/ --info LSMDC16_info_fillin_new_augmented.json -o streams/text.h5
+    fabula features convert LSMDC16_annos_gender.json --info LSMDC16_info_fillin_new_augmented.json -o streams/gender.h5
+    fabula features convert face_features_rgb_mtcnn_cluster/ --kind people -o streams/
+
+    Pickles are read without executing anything in them.
+    """
+    notes = Notes()
+    written = convert_published(source, options, notes)
+    for line in notes.lines():
+        warn(line)
+    print_note(", ".join(f"{count:,} entries → {path}" for path, count in written.items()))
 
 
 @command.command()
