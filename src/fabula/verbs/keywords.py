@@ -372,6 +372,7 @@ class PredictKeywords(TaskDataKeywords, total=False):
     page: str | Path | None
     task: Literal["fitb", "caption"] | None
     people: Literal["model", "same", "different"]
+    then: str | Path | None
     cast: str | Path | None
     longest: float
     granularity: Captions | None
