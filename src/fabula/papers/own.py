@@ -64,6 +64,13 @@ def world_regions(words: Words) -> None:
     write_regions(words.out, words.whole("seed"), words.whole("images"))
 
 
+def world_plan(words: Words) -> None:
+    from fabula.learn.worlds.annotations import write_plan
+
+    words.out.mkdir(parents=True)
+    write_plan(words.out, words.paths[0], words.whole("items"))
+
+
 def check_algorithm(words: Words) -> None:
     from fabula.papers.checks import compare_algorithm
 
@@ -80,6 +87,7 @@ STEPS: dict[str, Callable[[Words], None]] = {
     "world steps": world_steps,
     "world moments": world_moments,
     "world regions": world_regions,
+    "world plan": world_plan,
     "check algorithm": check_algorithm,
     "check regions": check_regions,
 }
