@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import SpecError
-from fabula.documents.files import dump_json
+from fabula.documents.files import dump_json, load_json
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ def world_plan(words: Words) -> None:
     write_plan(words.out, words.paths[0], words.whole("items"))
 
 
+def world_join(words: Words) -> None:
+    """The stories of several files as one."""
+    dump_json(words.out, {video: story for path in words.paths for video, story in load_json(path).items()})
+
+
 def check_algorithm(words: Words) -> None:
     from fabula.papers.checks import compare_algorithm
 
@@ -88,6 +93,7 @@ STEPS: dict[str, Callable[[Words], None]] = {
     "world moments": world_moments,
     "world regions": world_regions,
     "world plan": world_plan,
+    "world join": world_join,
     "check algorithm": check_algorithm,
     "check regions": check_regions,
 }
