@@ -1,7 +1,7 @@
 """Losses and answers of every model with a seed, and of every option it can be given: tests/learn/frozen has them.
 
-Other numbers mean another model: checkpoints of before would answer otherwise. `python -m tests.learn.test_model_numbers`
-writes them anew.
+Other numbers mean another model: checkpoints of before would answer otherwise. To write them anew:
+`python -m tests.learn.test_model_numbers`.
 """
 
 from __future__ import annotations
