@@ -17,6 +17,7 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option, same_as
 from fabula.documents.fields import JsonObject
 from fabula.learn import options as shared
+from fabula.learn.identity.presets import PRESETS
 from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
 
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
     from fabula.data.result import Result
     from fabula.evaluate.identity import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
+    from fabula.learn.identity.blanks import BlankSets
     from fabula.learn.identity.clips import FilmSets, Streams, Videosets
+    from fabula.learn.models import fillin
     from fabula.learn.models.micap import Config, Model
     from fabula.report.analysis import Analysis
+
+    AnyConfig = Config | fillin.Config
+    AnySets = Videosets | BlankSets
 
 FITB = ("class", "instance", "same", "different")
 EPS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)  # cosine distances of Fig. 6
@@ -167,7 +173,8 @@ class Task(base.Task):
     usage: ClassVar[tuple[str, ...]] = (
         "fabula simulate micap -o world/ && fabula train micap --data world/ --tiny --out runs/simulated",
         "fabula train micap --data sets/ --features streams/ --out runs/joint",
-        "fabula train micap --data sets/ --features streams/ --task fitb --streams text --out runs/text-only",
+        "fabula train micap --data sets/ --features streams/ --preset text-only --out runs/text-only",
+        "fabula train micap --data sets/ --features streams/ --model fillin --out runs/fillin",
         "fabula train micap --data sets/ --features streams/ --from joint.pth --wordpiece vocab.txt --out runs/tuned",
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
@@ -175,7 +182,8 @@ class Task(base.Task):
         "fabula predict micap runs/joint film.mp4 --page film.html",
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
-    models: ClassVar[tuple[str, ...]] = ("micap",)
+    models: ClassVar[tuple[str, ...]] = ("micap", "fillin")
+    presets: ClassVar[Mapping[str, base.Preset]] = PRESETS
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
@@ -199,9 +207,10 @@ class Task(base.Task):
         warn_simulated(streams, notes)
         return Source(options, streams, train, val)
 
-    def config(self, config: Config, source: Source, start: base.Start | None) -> Config:
+    def config(self, config: AnyConfig, source: Source, start: base.Start | None) -> AnyConfig:
         from fabula.learn.identity.clips import texts_of
         from fabula.learn.identity.wordpiece import read_pieces, train_pieces
+        from fabula.learn.models import fillin
 
         streams, options = source.streams, source.options
         missing = [s for s in config.stream_names if s != "text" and streams.dim(s) is None]
@@ -213,6 +222,20 @@ class Task(base.Task):
                 hint=f"use --streams {there}, or write that store",
             )
         known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        face_eps, default = streams.metadata.get("face_eps"), type(config)().face_eps
+        eps = float(face_eps) if isinstance(face_eps, int | float) and config.face_eps == default else config.face_eps
+        config = replace(
+            config,
+            text_dim=streams.dim("text") or TEXT_DIM,
+            action_dim=streams.dim("action") or 1,
+            face_dim=streams.dim("face") or 1,
+            face_eps=eps,
+        )
+        if isinstance(config, fillin.Config):
+            if config.gender and "gender" not in streams.files:
+                raise InputError("no store of the stream gender", file=streams.path, hint="write it, or gender=false")
+            words = (known_words or words_of(source)) if config.reads_words else ()
+            return replace(config, vocabulary=words)
         words = known_words or (
             read_pieces(options.wordpiece)
             if options.wordpiece
@@ -224,36 +247,30 @@ class Task(base.Task):
                 file=options.from_,
                 hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt",
             )
-        face_eps = streams.metadata.get("face_eps")
-        default = type(config)().face_eps
-        eps = float(face_eps) if isinstance(face_eps, int | float) and config.face_eps == default else config.face_eps
         return replace(
             config,
-            text_dim=streams.dim("text") or TEXT_DIM,
-            action_dim=streams.dim("action") or 1,
-            face_dim=streams.dim("face") or 1,
             frame_dim=streams.dim("frame") or 1,
             vocabulary=words,
             words=len(words),
             sep=words.index("[SEP]"),
-            face_eps=eps,
         )
 
-    def training_data(self, source: Source, config: Config) -> Videosets:
-        from fabula.learn.identity.clips import Videosets
+    def training_data(self, source: Source, config: AnyConfig) -> AnySets:
+        return open_sets(source.train, source.streams, config, "train")
 
-        return Videosets(source.train, source.streams, config)
-
-    def validation_data(self, source: Source, config: Config) -> Videosets | None:
-        from fabula.learn.identity.clips import Videosets
-
-        return None if source.val is None else Videosets(source.val, source.streams, config, "both")
+    def validation_data(self, source: Source, config: AnyConfig) -> AnySets | None:
+        return None if source.val is None else open_sets(source.val, source.streams, config, "both")
 
     def answer(
-        self, model: Model, data: Videosets, share: Share, batch_size: int = 8, watch: Progress = silent
+        self, model: Model | fillin.Model, data: AnySets, share: Share, batch_size: int = 8, watch: Progress = silent
     ) -> list[SetAnswer]:
+        from fabula.learn.identity.clips import Videosets
         from fabula.learn.identity.windows import answer_sets, caption_film
+        from fabula.learn.models import micap
 
+        if not (isinstance(data, Videosets) and isinstance(model, micap.Model)):
+            blanks = super().answer(model, data, share, batch_size, watch)
+            return [SetAnswer(one.name, tuple(f"P{k}" for k in one.filled)) for one in blanks]
         if data.films is not None:
             answers = []
             for name in data.sets:
@@ -263,7 +280,7 @@ class Task(base.Task):
             return answers
         return [SetAnswer(*one) for one in answer_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
-    def score(self, answers: list[SetAnswer], source: Source, config: Config) -> Scores:
+    def score(self, answers: list[SetAnswer], source: Source, config: AnyConfig) -> Scores:
         assert source.val is not None
         scores: dict[str, float] = {}
         if any(answer.filled is not None for answer in answers):
@@ -273,7 +290,7 @@ class Task(base.Task):
             scores |= score_captions({answer.name: answer.captions or () for answer in answers}, source.val, names)
         return scores
 
-    def best_by(self, config: Config) -> tuple[str, ...]:
+    def best_by(self, config: AnyConfig) -> tuple[str, ...]:
         """As in Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; a best checkpoint for each."""
         blanks = ("class",) if config.task != "caption" else ()
         return (*blanks, *(("CIDEr", "METEOR") if config.task != "fitb" else ()))
@@ -289,9 +306,14 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def prediction_data(
-        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
-    ) -> Videosets:
-        config: Config = model.config
+        self,
+        model: Model | fillin.Model,
+        metadata: JsonObject,
+        options: PredictOptions,
+        notes: Notes,
+        watch: Progress,
+    ) -> AnySets:
+        config: AnyConfig = model.config
         if bool(options.videos) == (options.data is not None):
             raise SpecError("name raw films, or --data: one of the two")
         task = options.task or ("caption" if options.videos else None)
@@ -307,14 +329,16 @@ class Task(base.Task):
         return self.open(config, options, task, notes, options.people)
 
     def film_data(
-        self, model: Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
+        self, model: Model | fillin.Model, metadata: JsonObject, options: PredictOptions, notes: Notes, watch: Progress
     ) -> Videosets:
         """Raw films, with features made like those that the model was trained on."""
         from fabula.learn.identity.clips import Videosets
         from fabula.learn.identity.film import read_films
+        from fabula.learn.models.micap import Config
 
         if options.task == "fitb":
             raise SpecError("a raw film has no captions with blanks to fill; use --task caption")
+        assert isinstance(model.config, Config)  # whoever captions
         if options.features is not None:
             raise SpecError("--features has no effect for raw films: their features are extracted now")
         config: Config = model.config
@@ -331,10 +355,10 @@ class Task(base.Task):
         return Videosets(films.sets(), films.streams, config, "caption", options.people, films)
 
     def open(
-        self, config: Config, options: PredictOptions | AnalyseOptions, use: str, notes: Notes, people: str = "model"
-    ) -> Videosets:
+        self, config: AnyConfig, options: PredictOptions | AnalyseOptions, use: str, notes: Notes, people: str = "model"
+    ) -> AnySets:
         """Open videosets for prediction, with features that fit the model."""
-        from fabula.learn.identity.clips import Streams, Videosets, only_complete, read_sets_of
+        from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
 
         assert options.data is not None  # raw films are opened elsewhere
         streams = Streams(find_streams(options))
@@ -350,15 +374,20 @@ class Task(base.Task):
                 )
         sets = only_complete(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
-        return Videosets(sets, streams, config, use, people)
+        return open_sets(sets, streams, config, use, people)
 
-    def analyse(self, model: Model, options: AnalyseOptions, notes: Notes, watch: Progress) -> Analysis:
+    def analyse(self, model: Model | fillin.Model, options: AnalyseOptions, notes: Notes, watch: Progress) -> Analysis:
         """Fig. 4, 5 and 6."""
         from fabula.learn.identity.analysis import analyse
+        from fabula.learn.identity.clips import Videosets
+        from fabula.learn.models import micap
 
-        config: Config = model.config
-        use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
-        return analyse(model, self.open(config, options, use, notes), options, watch)
+        if not isinstance(model, micap.Model):
+            raise SpecError(f"the figures are of the model micap; the run is of {model.name}")
+        use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[model.config.task]
+        data = self.open(model.config, options, use, notes)
+        assert isinstance(data, Videosets)
+        return analyse(model, data, options, watch)
 
     def simulate(self, options: SimulateOptions, folder: Path, overwrite: bool) -> str:
         from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
@@ -368,7 +397,7 @@ class Task(base.Task):
         count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **changes}), overwrite)
         return f"{count:,} captionsets of simulated films"
 
-    def postprocess(self, answers: list[SetAnswer], data: Videosets) -> Sets:
+    def postprocess(self, answers: list[SetAnswer], data: AnySets) -> Sets:
         """Captionsets with filled blanks or new captions; for films also what the page shows."""
         sets = {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
         if data.films is None:
@@ -377,7 +406,7 @@ class Task(base.Task):
 
         return FilmSets(sets, data.films, {answer.name: answer.faces or {} for answer in answers})
 
-    def captions(self, result: Sets, data: Videosets) -> Iterable[str | None]:
+    def captions(self, result: Sets, data: AnySets) -> Iterable[str | None]:
         """Only captions that the model wrote; blanks are filled into given ones."""
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
@@ -433,6 +462,26 @@ def find_streams(options: TrainOptions | PredictOptions | AnalyseOptions) -> Pat
         return Path(options.features)
     assert options.data is not None  # raw films need no stores
     return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
+
+
+def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: str = "model") -> AnySets:
+    """Captionsets as the data set of the model that has this config."""
+    from fabula.learn.identity.blanks import BlankSets
+    from fabula.learn.identity.clips import Videosets
+    from fabula.learn.models import fillin
+
+    if isinstance(config, fillin.Config):
+        return BlankSets(sets, streams, config, use, people)
+    return Videosets(sets, streams, config, use, people)
+
+
+def words_of(source: Source) -> tuple[str, ...]:
+    """FillIn's vocabulary: of every clip of the data once, for training sets overlap."""
+    from fabula.learn.identity.blanks import count_words
+
+    sets = [*source.train.values(), *(source.val or {}).values()]
+    captions = {clip: text for one in sets for clip, text in zip(one.clips or (), one.captions or (), strict=False)}
+    return count_words(captions.values(), source.options.min_count)
 
 
 def warn_simulated(streams: Streams, notes: Notes) -> None:
