@@ -160,7 +160,7 @@ def write_numbers(name: str) -> str:
 
 def write_configs() -> str:
     found = {}
-    for name in MODELS:
+    for name in [*MODELS, "fillin"]:
         Config = models.room.get(name).config_class
         recipe = dict(models.room.get(name).recipe)
         found[name] = {"config": asdict(Config()), "tiny": dict(Config.small), "recipe": recipe}
@@ -188,16 +188,12 @@ def write_options() -> str:
 
 
 def write_presets() -> str:
-    return as_text(
-        {
-            f"{task.name} {name}": {
-                "settings": str(preset),
-                **{m: preset.config_of(m) for m in preset.models or task.models},
-            }
-            for task in tasks.room.all()
-            for name, preset in task.presets.items()
-        }
-    )
+    found = {}
+    for task in tasks.room.all():
+        for name, p in task.presets.items():
+            settings = {"settings": dict(p.settings), "options": dict(p.options)}
+            found[f"{task.name} {name}"] = settings | {m: p.config_of(m) for m in p.models or task.models}
+    return as_text(found)
 
 
 TEXTS: dict[str, Callable[[], str]] = {
