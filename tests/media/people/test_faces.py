@@ -221,8 +221,6 @@ def test_facenet_sees_faces_of_160_pixels_less_their_mean(tmp_path):
     made = embedder(f"facenet:{tmp_path / 'facenet.onnx'}").embed(faces)
     by_hand = ((np.array([(200, 100, 50), (0, 255, 10)]) - 127.5) / 128) @ W
     np.testing.assert_allclose(made, by_hand / np.linalg.norm(by_hand, axis=1, keepdims=True), atol=1e-5)
-    with pytest.raises(SpecError, match=r"facenet needs a file of weights; say --embedder facenet:FILE\.onnx"):
-        embedder("facenet").embed(faces)
     with pytest.raises(InputError, match="refuses pictures of shape"):
         embedder(f"arcface:{tmp_path / 'facenet.onnx'}").embed(faces)
 
