@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -95,7 +96,16 @@ class BlankReader:
         return rows
 
 
-def read_all(paths: Sequence[Path], options: BlankOptions, notes: Notes) -> dict[str, SetText]:
+class SetFiles(Protocol):
+    """Options that say which captionsets of files and folders are meant."""
+
+    @property
+    def sets(self) -> Path | None: ...
+    @property
+    def split(self) -> tuple[str, ...]: ...
+
+
+def read_all(paths: Sequence[Path], options: SetFiles, notes: Notes) -> dict[str, SetText]:
     """The captionsets of all files; of a folder, of its splits."""
     found: dict[str, SetText] = {}
     for path in paths:
@@ -109,7 +119,7 @@ def read_all(paths: Sequence[Path], options: BlankOptions, notes: Notes) -> dict
     return found
 
 
-def read_path(path: Path, options: BlankOptions, notes: Notes) -> Iterator[tuple[str, SetText]]:
+def read_path(path: Path, options: SetFiles, notes: Notes) -> Iterator[tuple[str, SetText]]:
     if not path.is_dir():
         grouped: Grouped = "overlapping" if options.split == ("train",) else "disjoint"
         yield from read_captionsets(path, notes, sets=options.sets, grouped=grouped).items()
