@@ -32,6 +32,7 @@ from fabula.text.neural.encoder import Encoder
 from fabula.text.neural.model import digest, open_model
 
 BLANK = "<blank>"
+MARKS = ("[CLS]", "[SEP]", "[MASK]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,11 @@ class BlankReader:
         if self.encoder.shape.family != "bert":
             raise InputError("no BERT", file=self.encoder.folder, hint="blanks are read by BERT (bert-base-uncased)")
         tokenizer = self.encoder.tokenizer
-        marks = {mark: tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[MASK]")}
-        if missing := [mark for mark, number in marks.items() if number is None]:
-            raise InputError(f"no token {missing[0]}", file=self.encoder.folder / "tokenizer.json", hint="take BERT's")
-        self.first, self.last, self.mask = (int(number) for number in marks.values())
+        numbers = [tokenizer.token_to_id(mark) for mark in MARKS]
+        for mark, number in zip(MARKS, numbers, strict=True):
+            if number is None:
+                raise InputError(f"no token {mark}", file=self.encoder.folder / "tokenizer.json", hint="take BERT's")
+        self.first, self.last, self.mask = (number or 0 for number in numbers)
 
     @property
     def width(self) -> int:
