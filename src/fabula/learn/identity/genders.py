@@ -54,7 +54,8 @@ class Bert(nn.Module):
         self.drop = nn.Dropout(DROPOUT)
 
     def w(self, name: str) -> Tensor:
-        return self.weights[self.at[name]]
+        weight: Tensor = self.weights[self.at[name]]
+        return weight
 
     def linear(self, x: Tensor, name: str) -> Tensor:
         return F.linear(x, self.w(f"{name}.weight"), self.w(f"{name}.bias"))
@@ -175,7 +176,7 @@ def tune(
             logits = model(*inputs)
             loss = F.cross_entropy(logits, genders)
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(model.parameters(), LENGTH)
             optimizer.step()
             loss_sum += float(loss.detach()) * len(genders)
