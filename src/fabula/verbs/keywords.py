@@ -354,6 +354,10 @@ class AnalyseKeywords(TaskDataKeywords, total=False):
     sets: str | Names
     grouping: str | Path | None
     most: int
+    films: str | Path | None
+    who: str | Path | None
+    truth: str | Path | None
+    cast: str | Path | None
     eps: tuple[float, ...] | list[float]
 
 
@@ -368,6 +372,7 @@ class PredictKeywords(TaskDataKeywords, total=False):
     page: str | Path | None
     task: Literal["fitb", "caption"] | None
     people: Literal["model", "same", "different"]
+    then: str | Path | None
     cast: str | Path | None
     longest: float
     granularity: Captions | None

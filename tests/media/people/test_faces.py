@@ -213,6 +213,20 @@ def test_sface_sees_red_first_and_gives_length_one(tmp_path):
     np.testing.assert_allclose(made, W[[0, 2]] / np.linalg.norm(W[[0, 2]], axis=1, keepdims=True), atol=1e-5)
 
 
+def test_facenet_sees_faces_of_160_pixels_less_their_mean(tmp_path):
+    W = np.random.default_rng(0).standard_normal((3, 512)).astype(np.float32)
+    make_network(tmp_path / "facenet.onnx", 160, {"y": np.zeros((1, 512), np.float32)}, W)
+    faces = np.zeros((2, 112, 112, 3), np.uint8)
+    faces[0], faces[1] = (200, 100, 50), (0, 255, 10)
+    made = embedder(f"facenet:{tmp_path / 'facenet.onnx'}").embed(faces)
+    by_hand = ((np.array([(200, 100, 50), (0, 255, 10)]) - 127.5) / 128) @ W
+    np.testing.assert_allclose(made, by_hand / np.linalg.norm(by_hand, axis=1, keepdims=True), atol=1e-5)
+    with pytest.raises(SpecError, match=r"facenet needs a file of weights; say --embedder facenet:FILE\.onnx"):
+        embedder("facenet").embed(faces)
+    with pytest.raises(InputError, match="refuses pictures of shape"):
+        embedder(f"arcface:{tmp_path / 'facenet.onnx'}").embed(faces)
+
+
 # ── tracks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -111,6 +111,10 @@ class Task:
         """Convert answers to what `fabula.predict` returns."""
         return answers
 
+    def refine(self, result: Any, options: Any, notes: Notes, watch: Progress) -> Any:
+        """Change a result by a further model, if the options name one."""
+        return result
+
     def captions(self, result: Any, data: Any) -> Iterable[str | None]:
         """The captions that the model wrote, which are checked for empty and repetitive ones."""
         return ()

@@ -91,6 +91,9 @@ class PredictOptions(shared.PredictOptions):
     people: Literal["model", "same", "different"] = option(
         "model", "People in captions: the model's; always P1; a new one each time (Table 5's baselines)."
     )
+    then: Path | None = option(
+        None, "Two stages: hide the people of the captions, and fill them in with this run or checkpoint of FITB."
+    )
     cast: Path | None = option(None, "Films: the people found by fabula people. Default: find them now.")
     longest: float = option(6.0, "Films: split a shot that is longer than this, in seconds.", shows_default=True)
     weights: tuple[str, ...] = option((), "Films: your own weights of an extractor, as frame=FILE.", parts=True)
@@ -102,6 +105,8 @@ class PredictOptions(shared.PredictOptions):
         videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
         object.__setattr__(self, "videos", tuple(Path(video) for video in videos))
         super().__post_init__()
+        if self.then is not None and (self.task != "caption" or self.videos or self.people != "model"):
+            raise SpecError("--then fills in captions that are written now: --task caption --data …, without --people")
         if not self.longest > 0:
             raise SpecError(f"longest is {self.longest}; it is a number of seconds above 0")
 
@@ -116,7 +121,17 @@ class AnalyseOptions(shared.PredictOptions):
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
-    most: int = option(3, "Number of videosets in Fig. 5.", shows_default=True, at_least=0)
+    films: Path | None = option(
+        None, "Folder with a film or picture per clip (CLIP.mp4, CLIP.jpg): frames of sets.html."
+    )
+    most: int = option(3, "Number of videosets in Fig. 5 and sets.html.", shows_default=True, at_least=0)
+    who: Path | None = option(
+        None, 'Whom ids mean, to measure grounding: lines of {"id": set, "people": {"P1": 3, "P2": "Anna"}}.'
+    )
+    truth: Path | None = option(
+        None, "Boxes whose sixth column says whose face each is. Default: the box store of --features.", needs="who"
+    )
+    cast: Path | None = option(None, "People found by fabula people, for names in --who.", needs="who")
     eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
@@ -188,6 +203,7 @@ class Task(base.Task):
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
         "fabula score told.jsonl --refs sets/test.jsonl --task identity",
+        "fabula predict micap runs/joint --task caption --data sets/ --split test --then runs/fillin -o told.jsonl",
         "fabula predict micap runs/joint film.mp4 --page film.html",
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
@@ -379,16 +395,7 @@ class Task(base.Task):
 
         assert options.data is not None  # raw films are opened elsewhere
         streams = Streams(find_streams(options))
-        for stream in config.stream_names:
-            have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
-            if stream == "text":
-                have = have or TEXT_DIM
-            if have != want and not (stream == "text" and use == "caption"):
-                raise InputError(
-                    f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}",
-                    file=streams.path,
-                    hint="use the features the model was trained on",
-                )
+        check_widths(config, streams, use)
         grouping = options.grouping if isinstance(options, AnalyseOptions) else options.sets
         sets = read_sets_of(options.data, options.split, notes, grouping)
         sets = only_complete(sets, streams, options.skip_missing, notes)
@@ -424,6 +431,37 @@ class Task(base.Task):
         from fabula.learn.identity.clips import FilmSets
 
         return FilmSets(sets, data.films, {answer.name: answer.faces or {} for answer in answers})
+
+    def refine(self, result: Sets, options: PredictOptions, notes: Notes, watch: Progress) -> Sets:
+        """The second stage of two: people are hidden in the captions, and filled in by another model."""
+        if options.then is None:
+            return result
+        from fabula.io.identity.captionsets import SetText
+        from fabula.learn.identity.clips import Streams
+        from fabula.learn.models import fillin, micap
+        from fabula.learn.run import open_model
+        from fabula.text.identity import ID
+
+        model, _ = open_model(self, options.then, replace(options, set_=()))
+        assert isinstance(model, fillin.Model | micap.Model)
+        if "fitb" not in model.passes:
+            raise SpecError(f"--then {options.then}: a model that fills no blanks; name one trained for fitb or joint")
+        streams = Streams(find_streams(options))
+        check_widths(model.config, streams, "fitb")
+        if "text" in streams.files and getattr(model.config, "reads_features", "text" in model.config.stream_names):
+            raise InputError(
+                "the store describes the blanks of other captions than those written now",
+                file=streams.files["text"],
+                hint="write the captions, make a store of theirs, and fill them with --task fitb --data",
+            )
+        hidden = {name: SetText(tuple(ID.sub("SOMEONE", c) for c in one.captions or ()), None, one.clips)
+                  for name, one in result.items()}  # fmt: skip
+        data = open_sets(hidden, streams, model.config, "fitb")
+        for line in data.notes.lines():
+            notes.add(line)
+        answers = self.answer(model, data, Share(), options.batch_size, watch)
+        filled = self.postprocess(answers, data)
+        return {name: replace(one, blanks=None) for name, one in filled.items()}  # blanks of these captions alone
 
     def captions(self, result: Sets, data: AnySets) -> Iterable[str | None]:
         """Only captions that the model wrote; blanks are filled into given ones."""
@@ -484,6 +522,20 @@ def find_streams(options: TrainOptions | PredictOptions | AnalyseOptions) -> Pat
         return Path(options.features)
     assert options.data is not None  # raw films need no stores
     return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
+
+
+def check_widths(config: AnyConfig, streams: Streams, use: str) -> None:
+    """Features are as wide as the model takes them."""
+    for stream in config.stream_names:
+        have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
+        if stream == "text":
+            have = have or TEXT_DIM
+        if have != want and not (stream == "text" and use == "caption"):
+            raise InputError(
+                f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}",
+                file=streams.path,
+                hint="use the features the model was trained on",
+            )
 
 
 def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: People = "model") -> AnySets:
