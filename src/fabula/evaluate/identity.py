@@ -261,7 +261,12 @@ def join_sets(truth: Sets, given: Sets, people: str | None, file: object, notes:
     written = pattern(people)
     truth, given = ({id: rewrite(t, written) for id, t in side.items()} for side in (truth, given))
     filled = fills(truth, given)
-    blanks = filled or any(t.blanks is not None for t in given.values())
+    own = [] if filled else fill_themselves(truth, given)
+    for id in own:
+        notes.add(
+            "{n} predicted captionsets fill blanks of their own words, not of the references': no FITB", name_id(id)
+        )
+    blanks = filled or (not own and any(t.blanks is not None for t in given.values()))
     return [make_set(id, ref, given.get(id), blanks, filled) for id, ref in truth.items()]
 
 
@@ -273,6 +278,25 @@ def fills(truth: Sets, given: Sets) -> bool:
     """True where predictions are the references' own words with people filled in: their ids are the answer to FITB."""
     both = [(truth[id].captions, t.captions) for id, t in given.items() if id in truth]
     return bool(both) and all(a and b and list(map(hide_ids, a)) == list(map(hide_ids, b)) for a, b in both)
+
+
+def fill_themselves(truth: Sets, given: Sets) -> list[str]:
+    """The sets whose blanks are the ids in captions of their own words, if that is so in the whole file.
+
+    A file may also have captions of its own and, apart from them, what belongs into the references' blanks; and one
+    that has as many ids as blanks in every clip fills the references', however it spells their words.
+    """
+    both = {id: t for id, t in given.items() if id in truth and t.captions and t.blanks is not None}
+    if any(sum(t.blanks or (), ()) != sum(ids_in(replace(t, blanks=None), True) or (), ()) for t in both.values()):
+        return []
+    if all(count_ids(t) == count_ids(truth[id]) for id, t in both.items()):
+        return []
+    words = {id: list(map(hide_ids, t.captions or ())) for id, t in both.items()}
+    return [id for id, w in words.items() if truth[id].captions and w != list(map(hide_ids, truth[id].captions or ()))]
+
+
+def count_ids(told: SetText) -> list[int]:
+    return list(map(len, ids_in(told, True) or ()))
 
 
 def make_set(id: str, ref: SetText, pred: SetText | None, blanks: bool, filled: bool) -> ClipSet:
