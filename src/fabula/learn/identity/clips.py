@@ -30,7 +30,7 @@ from fabula.documents.fields import JsonObject, Source
 from fabula.documents.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate, pool_people
-from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
+from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people, open_pieces
 from fabula.learn.splits import pick_split
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
@@ -276,7 +276,7 @@ class Videosets(ClipSets):
 
     @cached_property
     def pieces(self) -> Pieces:
-        return Pieces(self.config)
+        return open_pieces(self.config)
 
     def __getitem__(self, i: int) -> Videoset:
         name, first = self.windows[i]
