@@ -18,6 +18,7 @@ from fabula.learn import models, official, run, tasks  # noqa: E402
 from fabula.learn.config import configure  # noqa: E402
 from fabula.learn.models import hero  # noqa: E402
 from fabula.learn.options import Run  # noqa: E402
+from fabula.learn.retrieval.contract import Batch  # noqa: E402
 from fabula.learn.tasks.vcmr import Task, TrainOptions  # noqa: E402
 from fabula.media.stores.features import write_features  # noqa: E402
 
@@ -36,6 +37,54 @@ def test_every_model_of_a_preset_is_built(task, preset, model):
     for config in (Model.config_class(**words), Model.config_class.tiny(**words)):
         with torch.device("meta"):
             Model(configure(config, task.presets[preset].config_of(model)))
+
+
+SIZES = {  # VERIFIED, B.1
+    "charades-fig": {"clip": 1.0, "max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6},
+    "didemo-fig": {"clip": 1.0, "max_length": 30, "min_length": 5, "max_clips": 30, "nms": 0.6},
+    "activitynet-fig": {"clip": 1.0, "max_length": 180, "min_length": 1, "max_clips": 240, "nms": 0.5},
+}
+RULES = {  # of the published programs
+    "xml": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut", "alpha": 20.0},
+    "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean", "alpha": 30.0},
+    "hero": {"labels": "hero", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut", "alpha": 20.0,
+             "weight_span": 0.01, "weight_videos": 10.0, "weight_queries": 10.0, "hard_pool": 80},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("preset", SIZES)
+@pytest.mark.parametrize("model", RULES)
+def test_presets_of_verified_carry_the_published_rules(preset, model):
+    config = configure(models.room.get(model).config_class(), Task.presets[preset].config_of(model))
+    expected = SIZES[preset] | RULES[model]
+    assert {name: getattr(config, name) for name in expected} == expected
+    if model == "hero":
+        assert config.frame_positions == max(100, config.max_clips)
+
+
+def test_hero_of_tvr_has_the_weights_of_tvr():
+    config = configure(hero.Config(), Task.presets["tvr"].config_of("hero"))
+    assert (config.weight_videos, config.weight_queries, config.hard_pool) == (8.0, 8.0, 20)
+
+
+@pytest.mark.parametrize("model", RULES)
+def test_240_clips_are_learnt(model):
+    """A step forward and back at the full context of ActivityNet-FIG: every position gets a gradient."""
+    Model = models.room.get(model)
+    small = {"hidden": 8, "heads": 2, "feature_dim": 4} | ({"vocab_size": 20} if model == "hero" else {"query_dim": 4})
+    net = Model(configure(Model.config_class.tiny(**small), Task.presets["activitynet-fig"].config_of(model)))
+    torch.manual_seed(0)
+    query = torch.randint(2, 20, (2, 5)) if model == "hero" else torch.randn(2, 5, 4)
+    seen = torch.ones(2, 240, dtype=torch.bool)
+    batch = Batch(
+        ["a", "b"], query, torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 240, 4), seen,
+        torch.full((2,), 240.0), torch.tensor([[3, 9], [200, 239]]), videos=["v", "w"],
+    )  # fmt: skip
+    loss = net.loss(batch)["loss"]
+    loss.backward()
+    table = "cross.frame_positions.table.weight" if model == "hero" else "video_positions.table.weight"
+    gradient = dict(net.named_parameters())[table].grad
+    assert torch.isfinite(loss) and gradient.shape == (240, 8) and (gradient.abs().sum(1) > 0).all()
 
 
 def test_a_preset_of_other_models_is_refused(tmp_path: Path):

@@ -17,6 +17,7 @@ from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.models import hero, reloclnet, xml  # noqa: E402
+from fabula.learn.options import Callbacks  # noqa: E402
 from fabula.learn.retrieval.answers import score_answers  # noqa: E402
 from fabula.learn.retrieval.data import Clips, Moments, Words, read_moments  # noqa: E402
 from fabula.learn.retrieval.queries import CorpusQueries, answer_queries  # noqa: E402
@@ -81,6 +82,52 @@ def test_trained_asked_and_scored(folder: Path, tmp_path: Path, model: str) -> N
         for field, value in scored[name].values.items():
             assert found.scores()[f"{name}_{field}"] == pytest.approx(value)
     assert len(found.names) == 6 and len(found.answers) == 12
+
+
+@pytest.mark.parametrize("train_on", ["cog", "fig"])
+@pytest.mark.parametrize("test_on", ["cog", "fig"])
+def test_a_run_is_asked_the_captions_of_its_setting(folder: Path, tmp_path: Path, train_on: str, test_on: str) -> None:
+    """VERIFIED's four settings: the questions in the file are those of the run's test side."""
+    train(folder, tmp_path / "run", train=train_on, test=test_on, epochs=1)
+    texts = {side: {r["desc_id"]: r[f"{side}_desc"] for r in rows_of(12, 100)} for side in ("fig", "cog")}
+    other = "fig" if test_on == "cog" else "cog"
+
+    def ask(**given: Any) -> tuple[dict[str, Any], list[str]]:
+        lines: list[str] = []
+        fabula.predict(
+            "vcmr", tmp_path / "run", tmp_path / "found.json", features=(str(folder / "clips.safetensors"),),
+            data=folder / "splits", device="cpu", callbacks=Callbacks(warn=lines.append), **given,
+        )  # fmt: skip
+        return json.loads((tmp_path / "found.json").read_text()), [line for line in lines if "granularity" in line]
+
+    def questions(found: dict[str, Any]) -> list[dict[int, str]]:
+        return [{entry["desc_id"]: entry["desc"] for entry in found[name]} for name in ("VCMR", "SVMR", "VR")]
+
+    found, lines = ask()
+    assert questions(found) == [texts[test_on]] * 3 and not lines and "note" not in found
+    note = f"--granularity {other}: the run was trained for {test_on} captions"
+    found, lines = ask(granularity=other)
+    assert questions(found) == [texts[other]] * 3 and lines == [note] == [found["note"]]
+    found, _ = ask(granularity=other, work=tmp_path / "parts", part=5)
+    assert questions(found) == [texts[other]] * 3 and found["note"] == note
+    scored = fabula.score(tmp_path / "found.json", folder / "splits" / "fig_val.jsonl", protocol="tvr")
+    assert not any("note" in line for line in scored.warnings)
+
+
+def test_a_format_of_coarse_captions_is_a_choice_of_captions(folder: Path, tmp_path: Path) -> None:
+    train(folder, tmp_path / "run", epochs=1)
+    asked: dict[str, Any] = {
+        "features": (str(folder / "clips.safetensors"),), "data": folder / "splits", "device": "cpu"
+    }  # fmt: skip
+    coarse = {r["desc_id"]: r["cog_desc"] for r in rows_of(12, 100)}
+    for given in ({"format": "verified-cog"}, {"format": "verified-fig", "granularity": "cog"}):
+        lines: list[str] = []
+        callbacks = Callbacks(warn=lines.append)
+        found = fabula.predict("vcmr", tmp_path / "run", **asked, **given, callbacks=callbacks)
+        assert {id: query.text for id, query in found.queries.items()} == coarse
+        assert "--granularity cog: the run was trained for fig captions" in lines
+    with pytest.raises(SpecError, match=r"^--format verified-cog reads coarse captions, --granularity fig asks for"):
+        fabula.predict("vcmr", tmp_path / "run", **asked, format="verified-cog", granularity="fig")
 
 
 def test_a_killed_run_goes_on_as_if_never_stopped(folder: Path, tmp_path: Path) -> None:

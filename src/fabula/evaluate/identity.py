@@ -216,7 +216,7 @@ def gather(request: Request, notes: Notes) -> Gathered:
     if not inline and all(identity.is_table(f) and identity.holds_ids(f) for f in (predictions, refs[0])):
         if grouping is None:
             raise SpecError("the sets of clips are missing; name their file with --sets (valSets.csv)")
-        return clip_by_clip((predictions, refs[0], grouping), notes)
+        return clip_by_clip((predictions, refs[0], grouping), request, notes)
     if grouping is not None and (inline or not any(map(identity.is_table, (predictions, refs[0])))):
         notes.add("--sets is not read: the files say themselves which clips belong together", name_id(grouping.name))
     if inline:
@@ -224,16 +224,20 @@ def gather(request: Request, notes: Notes) -> Gathered:
     else:
         truth = identity.read_sets(refs[0], notes, request.options.refs_format, grouping)
         answers = identity.read_sets(predictions, notes, request.options.format, grouping)
+    truth = request.limit(truth, notes)
     unknown = sum(id not in truth for id in answers)
     return Gathered(
         join_sets(truth, answers, request.options.people, predictions, notes), unknown, predictions, predictions
     )
 
 
-def clip_by_clip(files: tuple[Path | Document, Path | Document, Path | Document], notes: Notes) -> Gathered:
-    """LSMDC's three files: predictions, references, sets."""
+def clip_by_clip(
+    files: tuple[Path | Document, Path | Document, Path | Document], request: Request, notes: Notes
+) -> Gathered:
+    """LSMDC's three files: predictions, references, sets; a set is called as its first clip."""
     predictions, refs, grouping = files
     truth, sets = fillin.read_references(refs, notes), fillin.read_grouping(grouping, notes)
+    sets = [*request.limit({clips[0]: clips for clips in sets}, notes).values()]
     given = fillin.read_predictions(predictions, notes)
     found = fillin.join_labels(truth, given, sets, (refs, predictions, grouping), notes)
     known = sum(clip.given is not None for s in found for clip in s.clips)

@@ -74,10 +74,13 @@ class ReadKeywords(TypedDict, total=False):
 class TaskKeywords(ReadKeywords, JudgeKeywords, total=False):
     task: str | None
     tok: str | None
+    ids: str | Path | Iterable[str | int] | None
     sets: str | Path | Iterable[object] | None
     people: str | None
     fps: float | None
     frames: int | None
+    scale: float | None
+    image_sizes: str | Path | None
 
 
 class MetricKeywords(TaskKeywords, total=False):
@@ -156,6 +159,8 @@ class UniformKeywords(TypedDict, total=False):
     count: int | None
     duration: float | None
     reference_count: bool
+    average: Literal["count", "duration"] | None
+    train: str | Path | None
     raw_duration: bool
     refs_format: str | None
 
@@ -175,8 +180,10 @@ class ParseKeywords(TypedDict, total=False):
 class LintKeywords(TypedDict, total=False):
     format: str | None
     refs_format: str | None
+    ids: str | Path | Iterable[str | int] | None
     fix: str | Path | None
     task: str | None
+    stats: bool
 
 
 class PlotKeywords(TypedDict, total=False):
@@ -251,7 +258,7 @@ class SimulateKeywords(TypedDict, total=False):
 
 Changed = str | Sequence[str] | Mapping[str, object]  # NAME=VALUE
 Captions = Literal["fig", "cog"]
-Evaluator = Literal["tvr", "reloclnet", "qvhighlights"]
+Evaluator = Literal["tvr", "reloclnet", "hero", "qvhighlights"]
 
 
 class SettingKeywords(TypedDict, total=False):

@@ -47,7 +47,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
             source.listing(value, name, None, f"it is a list of {ENTRY}")
     if not begun:
         raise source.wrong("no list of predictions", None, None, f"TVR predictions are {DOCUMENT}")
-    source.unused(root, {"video2idx", *LISTS}, "the root")
+    source.unused(root, {"video2idx", "note", *LISTS}, "the root")
 
 
 def find_known(source: Source, numbers: VideoNumbers) -> Known | None:

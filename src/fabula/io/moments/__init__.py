@@ -129,6 +129,14 @@ def choose_format(head: Document, name: str | None, role: Role, argument: str | 
     raise InputError(f"{what}: no known format of {role}", file=head, hint=hint, noun="query")
 
 
+def choose_captions(path: str | File, coarse: bool, format: str | None) -> str | None:
+    """The name of the format that reads the coarse captions of a file with both, where those are wanted."""
+    if not coarse:
+        return format
+    name, argument = split_argument(format)
+    return choose_format(open_document(path), name, "references", argument).coarse or format
+
+
 def is_sound(some: Queries) -> bool:
     """True where no window of these queries needs a closer look."""
     start, end = some.windows[:, 0], some.windows[:, 1]

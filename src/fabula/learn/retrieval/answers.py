@@ -1,6 +1,7 @@
 """What was found, as rankings that `fabula.score` reads and as the files that evaluators take.
 
 tvr           {"video2idx", "VCMR": [{"desc_id", "desc", "predictions": [[video, start, end, score], …]}], "SVMR", "VR"}
+              "note" where the captions are not those that the run was trained for
 qvhighlights  {"qid", "query", "vid", "pred_relevant_windows": [[start, end, score], …], "pred_saliency_scores"}, lines
 lines         Fabula's own, for one of the lists: {"id", "windows", "videos"}
 """
@@ -102,11 +103,11 @@ def score_answers(
 
 
 def write_answers(
-    path: Path, form: Form, answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str]
+    path: Path, form: Form, answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str], note: str = ""
 ) -> None:
     """The file of a prediction, whole or not at all."""
     if form == "tvr":
-        write_text(path, tvr_pieces(answers, queries, names))
+        write_text(path, tvr_pieces(answers, queries, names, note))
     elif form == "qvhighlights":
         write_text(path, (qvhighlights_line(answer, queries[answer.id]) for answer in answers))
     elif form == "lines":
@@ -115,9 +116,11 @@ def write_answers(
         raise SpecError(f"no form of predictions is called {form!r}; there are: tvr, qvhighlights, lines")
 
 
-def tvr_pieces(answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str]) -> Iterator[str]:
+def tvr_pieces(
+    answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str], note: str = ""
+) -> Iterator[str]:
     """TVR's document, an entry at a time."""
-    yield tvr_head(names)
+    yield tvr_head(names, note)
     for name in LISTS:
         begun = False
         for entry in tvr_entries(name, answers, queries):
@@ -128,9 +131,10 @@ def tvr_pieces(answers: Sequence[Answer], queries: Mapping[Id, Query], names: Se
     yield "}\n"
 
 
-def tvr_head(names: Sequence[str]) -> str:
-    """How the document begins: the videos' numbers."""
-    return f'{{"video2idx": {json.dumps({name: i for i, name in enumerate(names)}, ensure_ascii=False)}'
+def tvr_head(names: Sequence[str], note: str = "") -> str:
+    """How the document begins: the videos' numbers, and the note if there is one."""
+    numbers = json.dumps({name: i for i, name in enumerate(names)}, ensure_ascii=False)
+    return f'{{"video2idx": {numbers}' + (f',\n"note": {json.dumps(note)}' if note else "")
 
 
 def tvr_entries(name: str, answers: Iterable[Answer], queries: Mapping[Id, Query]) -> Iterator[str]:

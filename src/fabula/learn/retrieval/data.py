@@ -27,11 +27,11 @@ from torch.utils.data import get_worker_info
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.data.moments import Id, Query, Span
-from fabula.documents.document import open_document
-from fabula.io.moments import choose_format, read_queries
+from fabula.io.moments import choose_captions, read_queries
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows
 from fabula.learn.retrieval.search import cut_windows, overlap_of
+from fabula.learn.text_features import find_words, key_in
 from fabula.media.sentences import digest
 from fabula.media.stores.features import Features, Frames
 
@@ -53,9 +53,7 @@ def read_moments(
 
     `granularity`: of VERIFIED's files, the coarse or the fine caption is the query's text.
     """
-    if granularity == "cog" and format is None:
-        format = choose_format(open_document(path), None, "references").coarse or None
-    queries = read_queries([path], Notes(), format)
+    queries = read_queries([path], Notes(), choose_captions(path, granularity == "cog", format))
     for id, query in queries.items():
         if query.duration is not None and any(end > query.duration for _, end in query.windows):
             notes.add("{n} moments end after their video; they are learnt up to there", name_id(id))
@@ -142,7 +140,7 @@ class Words:
         most = self.config.max_words
         if self.kind == "store":
             assert self.store is not None
-            rows = torch.from_numpy(self.store[str(query.id)])
+            rows = torch.from_numpy(find_words(self.store, query.id, query.text))
         elif self.kind == "hashing":
             rows = torch.stack([self.vector(word) for word in self.cut(split_words(query.text, query.id), query.id)])
         elif self.tokens is not None:
@@ -158,7 +156,11 @@ class Words:
 
     def check(self, queries: Iterable[Query], notes: Notes) -> None:
         """Every query has words, before hours of training; those that have too many are noted."""
-        if self.kind != "store":
+        if self.store is not None and self.kind == "store":
+            for query in queries:
+                if (key := key_in(self.store, query.id, query.text)) not in self.store:
+                    self.store[key]  # raises, with the store's name
+        else:
             own_notes, self.notes = self.notes, notes
             for query in queries:
                 self.cut(split_words(query.text, query.id), query.id)

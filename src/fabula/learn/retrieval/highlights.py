@@ -59,6 +59,7 @@ class Highlights:
         self.queries, self.clips, self.words, self.learn, self.form = list(queries), clips, words, learn, form
         self.config: Config = clips.config
         self.names = list(dict.fromkeys(q.video for q in self.queries))
+        self.note = ""  # for the file
         self.notes = Notes() if notes is None else notes
         for query in self.queries:
             if query.video not in clips:

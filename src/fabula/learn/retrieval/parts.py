@@ -56,6 +56,7 @@ class PartedPredictions:
     names: Sequence[str]
     queries: int
     parts: int
+    note: str = ""
 
     def write(self, path: Path) -> None:
         """Write the file of all parts atomically."""
@@ -67,7 +68,7 @@ class PartedPredictions:
             for i in range(self.parts):
                 yield from self.read(i, "lines")
             return
-        yield tvr_head(self.names).encode()
+        yield tvr_head(self.names, self.note).encode()
         for name in LISTS:
             there = [i for i in range(self.parts) if name in self.folder.get("queries", f"{i:05d}.json")["lists"]]
             for k, i in enumerate(there):
@@ -171,7 +172,7 @@ def predict_in_parts(
     for i in range(len(query_parts)):
         record = folder.get("queries", f"{i:05d}.json")
         notes.extend(Notes(record["notes"], record["counts"]))
-    return PartedPredictions(folder, data.form, names, len(queries), len(query_parts))
+    return PartedPredictions(folder, data.form, names, len(queries), len(query_parts), data.note)
 
 
 def has_part(folder: Folder, kind: str, name: str) -> bool:

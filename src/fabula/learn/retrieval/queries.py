@@ -34,6 +34,7 @@ class CorpusQueries(Moments):
         super().__init__(list(queries.values()), clips, words)
         self.by_id, self.decoding, self.pad_to, self.form = dict(queries), decoding, pad_to, form
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
+        self.note = ""  # for the file
 
     def encode(self, model: Retriever, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""

@@ -22,7 +22,15 @@ from fabula.documents.fields import JsonDict, JsonObject
 from fabula.learn import options as shared
 from fabula.learn.options import Scores
 from fabula.learn.tasks import base
-from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_shown, open_stores, read_split
+from fabula.learn.tasks.vcmr import (
+    SKIP_BAD,
+    granularity_of,
+    must_agree,
+    only_inside,
+    only_shown,
+    open_stores,
+    read_split,
+)
 
 if TYPE_CHECKING:
     from fabula.documents.fields import Source as Fields
@@ -248,7 +256,8 @@ class Task(base.Task):
         from fabula.learn.noise.scorer import digest_weights
         from fabula.learn.noise.texts import make_texts, read_rewrites
 
-        granularity = granularity_of(metadata, "captions", options.captions, "--captions", notes)
+        chosen = must_agree(options.captions, "--captions", options.format)
+        granularity, _ = granularity_of(metadata, "captions", chosen, "--captions", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
         queries = only_inside(queries, options.data, options.skip_bad, notes)
         shown = shown_by(open_stores(options.features, notes), model.config, options.rate, notes)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fabula.media.stores.features import Features
 
 Granularity = Literal["fig", "cog"]
-Protocol = Literal["tvr", "reloclnet", "qvhighlights"]
+Protocol = Literal["tvr", "reloclnet", "hero", "qvhighlights"]
 SEARCH = ("xml", "reloclnet", "hero")  # models that search a corpus
 LENGTHS: dict[str, JsonDict] = {  # VERIFIED's: longest and shortest prediction, context, NMS
     "charades-fig": {"max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6, "clip": 1.0},
@@ -42,6 +42,9 @@ LENGTHS: dict[str, JsonDict] = {  # VERIFIED's: longest and shortest prediction,
 }
 # TVR: clips of 1.5 s, moments of up to 16 of them
 TVR: JsonDict = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
+# HERO's weights by its own settings: of video-only DiDeMo, which VERIFIED's data are like, and of TVR
+HERO: JsonDict = {"weight_videos": 10.0, "weight_queries": 10.0, "hard_pool": 80}
+HERO_TVR: JsonDict = {"weight_videos": 8.0, "weight_queries": 8.0, "hard_pool": 20}
 # QVHighlights: clips of 2 s, videos of 150 s, SlowFast and CLIP
 QVHIGHLIGHTS: JsonDict = {"clip": 2.0, "max_clips": 75, "overlap": 37, "max_words": 32, "ends": True}
 SKIP_BAD = "Leave out queries whose moment lies behind the end of its video or features."
@@ -49,11 +52,23 @@ SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
 PUBLISHED: dict[str, JsonDict] = {  # what the published programs do, by the names of their protocols
     "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
     "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean"},
+    "hero": {"labels": "hero", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
     "qvhighlights": {
         "compat_mixed_masks": True, "compat_duration": True, "rounding": "published", "rivals": "all",
         "most_windows": 5,
     },
 }  # fmt: skip
+
+
+def corpus_preset(about: str, sizes: JsonDict, hero: JsonDict) -> base.Preset:
+    """Lengths of a data set, and the rules of each model's published program."""
+    positions = max(100, sizes["max_clips"])  # HERO's published table has 100 rows
+    rules = {
+        "xml": PUBLISHED["tvr"],
+        "reloclnet": PUBLISHED["reloclnet"],
+        "hero": {**PUBLISHED["hero"], **hero, "frame_positions": positions},
+    }
+    return base.Preset(about=about, model=SEARCH, config=sizes, by_model=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +166,7 @@ class MomentPredictions:
     queries: Mapping[Id, Query]
     names: Sequence[str]  # of the videos, by number
     form: Form = "tvr"
+    note: str = ""  # of captions that the run was not trained for; TVR's file holds it
 
     def scores(self) -> dict[str, float]:
         """VCMR, SVMR and VR by the windows of the queries."""
@@ -174,16 +190,8 @@ class Task(base.Task):
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
     derived: ClassVar[tuple[str, ...]] = ("feature_dim", "vocabulary")
     presets: ClassVar[Mapping[str, base.Preset]] = {
-        **{
-            name: base.Preset(
-                about=f"VERIFIED on {name}",
-                model=SEARCH,
-                config=sizes,
-                by_model={"hero": {"frame_positions": max(100, sizes["max_clips"])}},
-            )
-            for name, sizes in LENGTHS.items()
-        },
-        "tvr": base.Preset(about="TVR, clips of 1.5 s", model=SEARCH, config=TVR),
+        **{name: corpus_preset(f"VERIFIED on {name}", sizes, HERO) for name, sizes in LENGTHS.items()},
+        "tvr": corpus_preset("TVR, clips of 1.5 s", TVR, HERO_TVR),
         "qvhighlights": base.Preset(about="QD-DETR on QVHighlights", model="qd_detr", config=QVHIGHLIGHTS),
     }
 
@@ -279,9 +287,12 @@ class Task(base.Task):
         if "recipe" in metadata:  # runs of earlier versions do not say
             here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
             must_match(metadata["recipe"], here, allowed=options.other_features, warn=notes.add)
-        granularity = granularity_of(metadata, "test", options.granularity, "--granularity", notes)
+        chosen = must_agree(options.granularity, "--granularity", options.format)
+        granularity, note = granularity_of(metadata, "test", chosen, "--granularity", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
-        return self.prepare_queries(model, metadata, stores, words, options, queries, notes)
+        data = self.prepare_queries(model, metadata, stores, words, options, queries, notes)
+        data.note = note
+        return data
 
     def open_all(self, options: PredictOptions, notes: Notes) -> tuple[Sequence[Features], Features | None]:
         """The stores of clips, and that of words."""
@@ -346,7 +357,7 @@ class Task(base.Task):
 
     def postprocess(self, answers: list[Answer], data: CorpusQueries | Highlights) -> MomentPredictions:
         queries = {q.id: q for q in data.queries}
-        return MomentPredictions(answers, queries, data.names, data.form)
+        return MomentPredictions(answers, queries, data.names, data.form, data.note)
 
     def write(self, result: MomentPredictions | PartedPredictions, path: Path) -> None:
         if not isinstance(result, MomentPredictions):
@@ -354,20 +365,35 @@ class Task(base.Task):
             return
         from fabula.learn.retrieval.answers import write_answers
 
-        write_answers(path, result.form, result.answers, result.queries, result.names)
+        write_answers(path, result.form, result.answers, result.queries, result.names, result.note)
 
     def count(self, result: MomentPredictions | PartedPredictions) -> str:
         queries = len(result.answers) if isinstance(result, MomentPredictions) else result.queries
         return f"{queries:,} queries, {len(result.names):,} videos"
 
 
-def granularity_of(about: JsonObject, name: str, chosen: Granularity | None, flag: str, notes: Notes) -> Granularity:
-    """Which captions of VERIFIED are read: those that the run was trained for; others get a note."""
+def must_agree(chosen: Granularity | None, flag: str, format: str | None) -> Granularity | None:
+    """The captions that the user names, by the flag or by a format that reads the coarse ones."""
+    from fabula.io.moments import formats
+
+    if format is None or not any(f.coarse == format for f in formats()):
+        return chosen
+    if chosen == "fig":
+        raise SpecError(f"--format {format} reads coarse captions, {flag} fig asks for fine ones; leave one out")
+    return "cog"
+
+
+def granularity_of(
+    about: JsonObject, name: str, chosen: Granularity | None, flag: str, notes: Notes
+) -> tuple[Granularity, str]:
+    """Which captions of VERIFIED are read: those that the run was trained for. Others get a note, which is returned."""
     run = about.get(name)
     known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say
+    note = ""
     if chosen is not None and known is not None and chosen != known:
-        notes.add(f"{flag} {chosen}: the run was trained for {known} captions")
-    return chosen or known or "fig"
+        note = f"{flag} {chosen}: the run was trained for {known} captions"
+        notes.add(note)
+    return chosen or known or "fig", note
 
 
 def is_single(config: Any) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
 from fabula import io
-from fabula.core.errors import SpecError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, ignore
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.core.registry import close_to
+from fabula.data.statistics import Statistics
 from fabula.data.stories import Corpus
 from fabula.documents.document import open_document
 from fabula.documents.fields import Source
@@ -24,13 +26,25 @@ from fabula.verbs.keywords import UniformKeywords
 
 @dataclass(frozen=True, kw_only=True)
 class UniformOptions(Options):
-    """How videos are cut: exactly one of the first three."""
+    """How videos are cut: exactly one of the first four."""
 
     count: int | None = option(None, "Number of segments in every video.")
     duration: float | None = option(None, "Approximate length of a segment in seconds: ⌈D / duration⌉ equal parts.")
     reference_count: bool = option(False, "Use the number of segments of the reference.")
+    average: Literal["count", "duration"] | None = option(
+        None, "Use the mean of --train: its number of segments a video, to the nearest whole, or their duration."
+    )
+    train: Path | None = option(None, "Annotations that --average is taken of. Default: the references.")
     raw_duration: bool = option(False, "Do not round durations up, as the paper's table does.")
     refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
+
+    def check_choice(self) -> None:
+        if [self.count is None, self.duration is None, not self.reference_count, self.average is None].count(
+            False
+        ) != 1:
+            raise SpecError("say exactly one of --count, --duration, --reference-count, --average")
+        if self.train is not None and self.average is None:
+            raise SpecError("--train has no effect without --average")
 
 
 @overload
@@ -95,9 +109,7 @@ def baseline(
 def cut_videos(
     refs: str | Path, out: str | Path | None, options: UniformOptions, warn: Callable[[str], None]
 ) -> Corpus:
-    o = options
-    if (o.count is not None) + (o.duration is not None) + o.reference_count != 1:
-        raise SpecError("say exactly one of --count, --duration, --reference-count")
+    o, _ = find_average(refs, options)
     corpus, notes = io.read(refs, o.refs_format)
     for line in notes.lines():
         warn(line)
@@ -105,3 +117,22 @@ def cut_videos(
     if out is not None:
         io.write(built, out, "submission")
     return built
+
+
+def find_average(refs: str | Path, options: UniformOptions) -> tuple[UniformOptions, str]:
+    """The options with the count or duration that --average asks for, and a line that says where it comes from."""
+    options.check_choice()
+    if options.average is None:
+        return options, ""
+    path = options.train or refs
+    stats = Statistics.of(io.read(path, None if options.train else options.refs_format)[0])
+    source = f"of {path} ({stats.videos:,} videos, {stats.events:,} segments)"
+    if stats.segment_seconds is None or stats.segments_per_video is None:
+        raise InputError("no segments to take the average of", file=path, hint="name annotations with --train")
+    rest = replace(options, average=None, train=None)
+    if options.average == "duration":
+        seconds = stats.segment_seconds
+        return replace(rest, duration=seconds), f"{seconds:.4f} seconds a segment, the mean {source}"
+    count = max(1, math.floor(stats.segments_per_video + 0.5))
+    line = f"{count} segments a video, the nearest to the mean {stats.segments_per_video:.4f} {source}"
+    return replace(rest, count=count), line

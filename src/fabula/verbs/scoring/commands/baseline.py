@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from fabula.core.options import MUST, Options, option
-from fabula.verbs.scoring.baseline import UniformOptions, baseline
+from fabula.verbs.scoring.baseline import UniformOptions, baseline, find_average
 from fabula.verbs.terminal.console import VerbGroup, print_note, warn
 from fabula.verbs.terminal.flags import flags, refs_option
 from fabula.verbs.terminal.out import check_outputs
@@ -43,9 +43,13 @@ def uniform(refs: Path, options: UniformOptions, outputs: Submission) -> None:
 
     \b
     fabula baseline uniform --refs yc2_my_test.json --count 8 -o uniform8.json
+    fabula baseline uniform --refs yc2_my_test.json --average duration --train trainval.json -o uniform20s.json
     fabula score uniform8.json --refs yc2_my_test.json --protocol pss-2022
     """
-    check_outputs([refs], outputs)
+    check_outputs([refs, *([options.train] if options.train else [])], outputs)
+    options, source = find_average(refs, options)
+    if source:
+        print_note(source)
     built = baseline("uniform", refs, outputs.out, options=options, warn=warn)
     print_note(f"{len(built):,} videos, {built.events:,} segments → {outputs.out}")
 

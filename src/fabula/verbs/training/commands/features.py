@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from fabula.core.notes import Notes
+from fabula.learn.text_features import TextOptions, write_text_store
 from fabula.media.calls import extract_features
 from fabula.media.cut import cut_store
 from fabula.media.extract import share_of
@@ -45,6 +47,25 @@ def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
     )
     if done.left_out:
         print_note(f"{len(done.left_out):,} videos were left out, as --skip-bad says; the manifest names them")
+
+
+@command.command()
+@path_argument("queries", nargs=-1, required=True)
+@flags(TextOptions, into="options")
+def text(queries: tuple[Path, ...], options: TextOptions) -> None:
+    """Encode the captions of QUERIES (files of moments) into a store: what `train vcmr --words` reads.
+
+    \b
+    fabula features text charades_fig/*.jsonl --model roberta-base/ -o words.h5
+    fabula features text didemo_fig/*.jsonl --model roberta-base/ --granularity both --by text -o words.h5
+    fabula features text moments.jsonl --model openclip:vit.safetensors --each text --by text --disturbed 3 -o texts.h5
+    """
+    notes = Notes()
+    with show_progress() as progress:
+        count = write_text_store(queries, options, notes, progress)
+    for line in notes.lines():
+        warn(line)
+    print_note(f"{count:,} texts → {options.out}")
 
 
 @command.command()
