@@ -86,11 +86,10 @@ bench-parts: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'
 	for script in bench/[!_]*.py; do [ $$script = bench/all.py ] || $(BIN)/python $$script || exit 1; done
 
-# The matcher ablation on simulated features, written to docs/reproduction.md; DATA holds the PSS splits of YouCook2.
-DATA ?= ../shared/data/youcook2_pss
+# Tables of papers: TABLE=pss-table1 ARGS="--data yc2/ --features stores/ --work pss/"; by default all of them, simulated.
+TABLE ?= all
 reproduce: $(VENV)/.test-ready
-	$(PIP) --editable '.[simulate]'
-	$(BIN)/python reproduce/pss.py --data $(DATA)
+	$(BIN)/fabula reproduce run $(TABLE) $(or $(ARGS),--simulate --seeds 2 --work build/reproduce)
 
 # What the program does, compared with tests/snapshot.json (ARGS="--only verb,golden"); WHAT=take writes it anew.
 WHAT ?= compare

@@ -40,6 +40,7 @@ def test_every_verb_of_the_command_line_is_a_library_call():
         "judge",
         "list",
         "people",
+        "reproduce",
         "serve",
         "simulate",
         "study",

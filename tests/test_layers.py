@@ -36,6 +36,7 @@ ORDER = [  # total: a package imports from those before it alone, inside functio
     "studies",
     "hosts",
     "demo",
+    "papers",
     "verbs",
 ]
 PRINTS = {"__main__", "verbs", "report", "media", "annotation", "learn", "library", "studies", "hosts", "web", "demo"}

@@ -7,6 +7,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
+from fabula.data.stories import Corpus
 from tests.toys import corpus
 
 REFS = corpus({"a": [(0, 5, "x"), (6, 9, "y")], "b": []}, duration=9.5)
@@ -97,3 +98,38 @@ def test_miou_and_mjaccard(options, miou, mjaccard, shared_data):
     result = fabula.score(fabula.uniform(refs, **options), refs, protocol="pss-2022")
     assert 100 * result["mIoU"].value == pytest.approx(miou, abs=0.006)
     assert 100 * result["mJaccard"].value == pytest.approx(mjaccard, abs=0.006)
+
+
+TASTY = {  # P R F × 100, validation and test together
+    "10 segments": ({"count": 10}, (35.11, 42.47, 36.82)),
+    "6 seconds": ({"duration": 6.0}, (37.83, 44.71, 39.88)),
+    "reference count": ({"reference_count": True}, (43.35, 43.35, 43.35)),
+}
+
+
+@pytest.mark.parametrize(("options", "paper"), TASTY.values(), ids=TASTY.keys())
+def test_tastys_rows_are_those_of_validation_and_test(options, paper, shared_data):
+    files = [shared_data / "tasty" / f"tasty_{split}_anet_format_v2.json" for split in ("val", "test")]
+    refs = Corpus({v: story for file in files for v, story in fabula.read(file)[0].items()})
+    assert len(refs) == 800
+    metric = "SODA_d(refs=single,missing=drop,order=predictions,segments=raw,eps=1e-8)"
+    scored = fabula.score(fabula.uniform(refs, **options), refs, metrics=metric, task="procedure")["SODA_d"].values
+    assert [100 * scored[f] for f in ("precision", "recall", "f1")] == pytest.approx(paper, abs=0.0075)
+
+
+def test_averages_of_a_file(tmp_path):
+    lengths = {"a": [(0, 4), (5, 7), (8, 9)], "b": [(0, 6), (6, 7)]}
+    fabula.write(corpus(lengths, duration=10.0), tmp_path / "train.json", "activitynet")
+    fabula.write(corpus({"c": [(0, 1)]}, duration=28.0), tmp_path / "test.json", "activitynet")
+    asked = {"kind": "uniform", "refs": tmp_path / "test.json"}
+    trained = {**asked, "train": tmp_path / "train.json"}
+    assert len(fabula.baseline(**trained, average="count")["c"]) == 3  # 2.5, to the nearest whole
+    assert len(fabula.baseline(**trained, average="duration")["c"]) == 10  # ⌈28 / 2.8⌉
+    assert len(fabula.baseline(**asked, average="count")["c"]) == 1  # of the references themselves
+    with pytest.raises(SpecError, match="--train has no effect without --average"):
+        fabula.baseline(**trained, count=3)
+    with pytest.raises(SpecError, match="exactly one of"):
+        fabula.baseline(**asked, average="count", count=3)
+    fabula.write(corpus({"c": []}, duration=28.0), tmp_path / "none.json", "activitynet")
+    with pytest.raises(InputError, match="no segments to take the average of"):
+        fabula.baseline("uniform", tmp_path / "none.json", average="duration")

@@ -105,3 +105,25 @@ def test_a_copy_in_lines_is_named_so(fabula, tmp_path):
     ran = fabula("lint", "answers.json", "--fix", "mended.json")
     assert ran.code == 2 and "mended.json: fabula is JSON Lines" in ran.err and not (tmp_path / "mended.json").exists()
     assert fabula("lint", "answers.json", "--fix", "mended.jsonl").code == 0
+
+
+def test_means_of_a_file(fabula, tmp_path):
+    videos = {"a": {"duration": 10, "timestamps": [[0, 4], [5, 7]]}, "b": {"duration": 30, "timestamps": [[0, 15]]}}
+    (tmp_path / "means.json").write_text(json.dumps(videos))
+    ran = fabula("lint", "means.json", "--stats")
+    stats = {row[1]: row[2] for row in (line.split("\t") for line in ran.out.splitlines()) if row[0] == "stats"}
+    assert ran.code == 0 and stats == {
+        **{"videos": "2", "events": "3", "segments_per_video": "1.5000", "segment_seconds": "7.0000"},
+        **{"video_seconds": "20.0000", "told": "0.5500"},
+    }
+    ran = fabula("lint", "means.json", "--stats", "--json", "-")
+    assert json.loads(ran.out)["stats"]["segment_seconds"] == 7
+    assert "stats" not in json.loads(fabula("lint", "means.json", "--json", "-").out)
+    (tmp_path / "captions.json").write_text(json.dumps([{"image_id": 1, "caption": "a cat"}]))
+    ran = fabula("lint", "captions.json", "--stats")
+    assert ran.code == 2 and "--stats describes the segments of videos; captions.json holds captions" in ran.err
+
+
+def test_uniform_baselines_say_where_their_mean_comes_from(fabula):
+    ran = fabula("baseline", "uniform", "--refs", "refs.json", "--average", "duration", "-o", "u.json")
+    assert ran.code == 0 and "seconds a segment, the mean of refs.json (2 videos, " in ran.err

@@ -131,3 +131,61 @@ def test_a_real_densecap_file_is_read(shared_data):
     pictures = list(Predictions(shared_data / "vg_regions" / "densecap_torch_example_output.json", None, notes))
     assert len(pictures) == 34 and pictures[0].id == "imageMS_298.jpg" and len(pictures[0]) == 85
     assert notes.lines() == []
+
+
+# Boxes of resized images: an image of 1440 × 960 whose longer side became 720, so that its boxes are half as large.
+SIZES = [{"image_id": 1, "width": 1440, "height": 960, "url": "x"}, {"image_id": 2, "width": 300, "height": 360}]
+HALF = [{**RIGHT[0], "bbox": [0, 0, 50, 50]}, {**RIGHT[1], "bbox": [400, 400, 200, 200]}]  # ÷ 2 and × 2
+
+
+def test_boxes_are_brought_back_from_a_resized_image(score, tmp_path):
+    (tmp_path / "image_data.json").write_text(json.dumps(SIZES))
+    assert score(HALF, meteor=1.0)["DenseCap_mAP"].value < 0.5
+    options = {"scale": 720, "image_sizes": tmp_path / "image_data.json"}
+    result = score(HALF, meteor=1.0, **options)
+    assert result["DenseCap_mAP"].values == pytest.approx({"map": 1, "detmap": 1})
+    assert "|boxes:xywh|refs_boxes:xywh|scale:720|missing:0" in result["DenseCap_mAP"].signature
+    centred = [{**box, "bbox": [x + w / 2, y + h / 2, w, h]} for box in HALF for x, y, w, h in [box["bbox"]]]
+    assert score(centred, meteor=1.0, format="coco:xcycwh", **options)["DenseCap_mAP"].value == 1
+    cornered = [{**box, "bbox": [x, y, x + w, y + h]} for box in HALF for x, y, w, h in [box["bbox"]]]
+    assert score(cornered, meteor=1.0, format="xyxy", protocol="densecap", **options)["DenseCap_mAP"].value == 1
+    images = [{"id": s["image_id"], "width": s["width"], "height": s["height"]} for s in SIZES]
+    boxes = [{k: v for k, v in box.items() if k != "score"} for box in RIGHT]
+    own = score(HALF, {"images": images, "annotations": boxes}, meteor=1.0, scale=720)  # the references know the sizes
+    assert own["DenseCap_mAP"].value == 1
+
+
+def test_grit(score, tmp_path):
+    (tmp_path / "image_data.json").write_text(json.dumps({"images": [{**s, "id": s["image_id"]} for s in SIZES]}))
+    found = [
+        {"category_id": 0, "object_descriptions": box["caption"], "logit": 0.5}
+        | {k: v for k, v in box.items() if k != "caption"}
+        for box in HALF
+    ]
+    result = score(found, scale=720, image_sizes=tmp_path / "image_data.json", metrics="DenseCap_mAP", format=None)
+    assert result["DenseCap_mAP"].value == 1
+    assert fabula.lint(tmp_path / "preds.json").format == "grit:xywh"
+    with pytest.raises(InputError, match=r"entry 1 object_descriptions"):
+        score([found[0], {**found[1], "object_descriptions": 7}])
+
+
+def test_scales_that_are_refused(score, tmp_path):
+    with pytest.raises(InputError, match=r"image '1': nothing says how large this image is; .*--image-sizes"):
+        score(HALF, scale=720)
+    with pytest.raises(SpecError, match="--scale 0; it is a number of pixels"):
+        score(HALF, scale=0)
+    with pytest.raises(SpecError, match="--image-sizes only applies with --scale"):
+        score(HALF, image_sizes=tmp_path / "x.json")
+    with pytest.raises(SpecError, match="--scale has no effect for task captions"):
+        fabula.score(["a dog"], [["a dog"]], task="captions", scale=720)
+    sizes = tmp_path / "sizes.json"
+    for content, match in (
+        ([{"image_id": 1, "width": 3}], "no width and height above 0"),
+        ([{"image_id": 1, "width": 3, "height": 0}], "no width and height above 0"),
+        ([{"image_id": 1, "width": 3, "height": 4}, {"image_id": 1, "width": 9, "height": 4}], "two sizes"),
+        ([], "no image"),
+        ([7], "expected an object"),
+    ):
+        sizes.write_text(json.dumps(content))
+        with pytest.raises(InputError, match=match):
+            score(HALF, scale=720, image_sizes=sizes)

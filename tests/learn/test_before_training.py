@@ -276,7 +276,7 @@ def test_settings_that_predicting_may_change_are_declared_and_change_no_weight()
         own = {f.name for f in fields(model.config)}
         for name in own - set(model.inference):
             with pytest.raises(SpecError, match=f"{name} is fixed once the model {model.name} is trained; --set takes"):
-                configure_inference(model, {name: "1"})
+                configure_inference(model, {name: "77"})
         with pytest.raises(SpecError, match=f"no setting of the model {model.name} is called 'beem'; --set takes"):
             configure_inference(model, {"beem": "1"})
 

@@ -199,7 +199,8 @@ def test_a_captionset_goes_on_as_it_began(batch: Batch, beam: int) -> None:
 
 def test_configurations_of_the_tables(batch: Batch) -> None:
     for changes in ({"streams": "text", "task": "fitb"}, {"encoder": False}, {"task": "fitb"}, {"task": "caption"},
-                    {"streams": "action,face"}, {"caption_loss": "mean"}, {"face_clusters": "clip"}):  # fmt: skip
+                    {"streams": "action,face"}, {"caption_loss": "mean"}, {"face_clusters": "clip"},
+                    {"classifier": "separate"}):  # fmt: skip
         config = replace(SMALL, **changes)
         model = made(config)
         b = collate([videoset("a", 3)], config)
@@ -212,6 +213,32 @@ def test_configurations_of_the_tables(batch: Batch) -> None:
             "fitb" in model.passes,
             "caption" in model.passes,
         )
+
+
+def test_a_classifier_for_blanks_alone(batch: Batch) -> None:
+    """Section 3.2: W^P apart from W^V*; the words' classifier has no part in blanks, and the other way round."""
+    model = made(replace(SMALL, classifier="separate"))
+    h = model.decode(batch.tokens, batch.token_clip, model.encode(batch, "fitb"))
+    p = model.person_head(h).log_softmax(-1)
+    rows = [(b, t) for b in range(2) for t in range(1, int(batch.token_mask[b].sum()))
+            if model.is_person(batch.tokens[b, t])]  # fmt: skip
+    mean = -sum(p[b, t - 1, batch.tokens[b, t] - SMALL.blank - 1] for b, t in rows) / len(rows)
+    torch.testing.assert_close(model.loss(batch, "fitb")["loss"], mean)
+    model.loss(batch, "fitb")["loss"].backward()
+    assert model.head.weight.grad is None and model.person_head.weight.grad is not None
+    with torch.no_grad():
+        model.person_head.bias[6] += 100
+    assert {t for one in model.fill(batch) for t in one} == {person(7)}
+    with pytest.raises(SpecError, match="for task=joint"):
+        replace(SMALL, classifier="separate", task="fitb")
+
+
+def test_losses_are_weighed(batch: Batch) -> None:
+    plain, weighed = made(), made(replace(SMALL, fitb_weight=0.25, caption_weight=3.0))
+    for part, weight in (("fitb", 0.25), ("caption", 3.0)):
+        a, b = plain.loss(batch, part), weighed.loss(batch, part)
+        torch.testing.assert_close(b.pop("loss"), weight * a.pop("loss"))
+        assert {n: t.item() for n, t in a.items()} == {n: t.item() for n, t in b.items()}  # the log stays comparable
 
 
 def test_one_mean_is_eq_15(batch: Batch) -> None:

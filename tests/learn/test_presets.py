@@ -30,7 +30,8 @@ PRESETS = [
 @pytest.mark.parametrize(("task", "preset", "model"), PRESETS, ids=[f"{n}-{m}" for _, n, m in PRESETS])
 def test_every_model_of_a_preset_is_built(task, preset, model):
     Model = models.room.get(model)
-    words = {"vocabulary": ("a", "dog", "runs", "<unk>")} if hasattr(Model.config_class(), "vocabulary") else {}
+    known = {"vocabulary": ("a", "dog", "runs", "<unk>"), "words": 4}
+    words = {name: value for name, value in known.items() if hasattr(Model.config_class(), name)}
     for config in (Model.config_class(**words), Model.config_class.tiny(**words)):
         with torch.device("meta"):
             Model(configure(config, task.presets[preset].config_of(model)))

@@ -93,3 +93,120 @@ def test_file_of_something_else_is_never_cut(tmp_path):
         path.write_text(torn)
         AnswerStore(path, append=True).close()
         assert path.read_text() == ""
+
+
+def line_of(call: Call, /, **change) -> dict:
+    return {"key": call.key, "call": call.to_dict(), "answer": Answer("so", "stop", 3, None, 0.5).to_dict(), **change}
+
+
+def write_lines(path, *lines) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_line_is_this_and_is_read_again(tmp_path):
+    file, call, answer = tmp_path / "record.jsonl", calls(1)[0], Answer("so", "stop", 3, None, 0.5)
+    with AnswerStore(file, append=True) as record:
+        record.put(call, answer)
+        assert record.get(call.key) == answer and record.known == {} and len(record) == 1
+        assert record.get("other") is None
+    assert file.read_text() == json.dumps(line_of(call)) + "\n" and record.out is None and record.file.closed
+
+
+def test_in_memory_alone_and_in_memory_too(tmp_path):
+    one, two = calls(2)
+    with AnswerStore() as memory:
+        memory.put(one, Answer("first"))
+        memory.put(one, Answer("second"))
+        assert memory.get(one.key) == Answer("first") and memory.get(two.key) is None and len(memory) == 1
+    file = tmp_path / "record.jsonl"
+    write_lines(file, line_of(one))
+    with AnswerStore(file, append=True, in_memory=True) as both:
+        assert both.known == {} and both.get(one.key).text == "so" and list(both.known) == [one.key]
+        both.put(two, Answer("new"))
+        assert both.known[two.key].text == "new" and len(both) == 2
+    assert len(file.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "in_memory", "made"),
+    [
+        ({}, False, None),
+        ({}, True, (None, True, False)),
+        ({"record": True}, False, ("record.jsonl", False, True)),
+        ({"record": True}, True, ("record.jsonl", True, True)),
+        ({"replay": True}, False, ("record.jsonl", False, False)),
+    ],
+)
+def test_the_store_that_options_name(tmp_path, options, in_memory, made):
+    file = tmp_path / "record.jsonl"
+    file.write_text("")
+    store = AnswerStore.of(EndpointOptions(**dict.fromkeys(options, file)), in_memory)
+    if store is None:
+        assert made is None
+        return
+    with store:
+        assert (store.path and store.path.name, store.in_memory, store.out is not None) == made
+
+
+def test_models_in_the_order_of_their_answers(tmp_path):
+    file = tmp_path / "record.jsonl"
+    lines = [line_of(Call(model, str(k))) for k, model in enumerate(["b", "a", "b"])]
+    write_lines(file, *lines, {"key": "x" * 32, "call": 3}, {"key": "y" * 32})
+    with AnswerStore(file) as record:
+        assert record.models() == ["b", "a"] and len(record) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"call": Call("m", "another").to_dict()}, "its words were changed"),
+        ({"call": None}, "is damaged"),
+        ({"answer": {"text": "so"}}, "is damaged"),
+        ({"answer": Answer("so").to_dict() | {"text": None}}, "is damaged"),
+        ({"answer": Answer("so").to_dict() | {"seconds": None}}, "is damaged"),
+        ({"answer": Answer("so").to_dict() | {"tokens_in": "3"}}, "is damaged"),
+        ({"answer": Answer("so").to_dict() | {"more": 1}}, "is damaged"),
+    ],
+)
+def test_an_answer_that_is_not_what_was_recorded(tmp_path, change, told):
+    file, call = tmp_path / "record.jsonl", calls(1)[0]
+    write_lines(file, line_of(call, **change))
+    with AnswerStore(file) as record, pytest.raises(InputError, match=told) as error:
+        record.get(call.key)
+    assert call.key in str(error.value) and "--record" in str(error.value)
+
+
+def test_whole_seconds_and_unknown_counts_are_answers(tmp_path):
+    file, call = tmp_path / "record.jsonl", calls(1)[0]
+    write_lines(file, line_of(call, answer=Answer("so", "stop", None, 4, 2).to_dict()))
+    with AnswerStore(file) as record:
+        assert record.get(call.key) == Answer("so", "stop", None, 4, 2)
+
+
+def test_of_two_lines_with_one_key_the_first_counts_and_empty_lines_do_not(tmp_path):
+    file, call = tmp_path / "record.jsonl", calls(1)[0]
+    again = line_of(call, answer=Answer("again").to_dict())
+    file.write_text("\n" + json.dumps(line_of(call)) + "\n  \n" + json.dumps(again) + "\n")
+    with AnswerStore(file) as record:
+        assert record.get(call.key).text == "so" and len(record) == 1 and record.places == {call.key: 1}
+
+
+def test_keys_in_lines_that_are_written_otherwise(tmp_path):
+    file, call = tmp_path / "record.jsonl", calls(1)[0]
+    found = line_of(call)
+    write_lines(file, {"answer": found["answer"], "call": found["call"], "key": call.key}, {"key": "short"})
+    with AnswerStore(file) as record:
+        assert list(record.places) == [call.key, "short"] and record.get(call.key).text == "so"
+    write_lines(file, {"key": call.key})
+    file.write_text(file.read_text() + "x" * 100 + "\n")
+    with pytest.raises(InputError) as error:
+        AnswerStore(file)
+    assert "line 2" in str(error.value) and "x" * 58 + "…" in str(error.value)
+
+
+def test_what_a_record_lacks(tmp_path):
+    file, call = tmp_path / "record.jsonl", calls(1)[0]
+    file.write_text("")
+    (found,) = ask_all([call], EndpointOptions(url="http://127.0.0.1:9/v1", replay=file))
+    assert str(found) == f"the record {file} holds no answer to this call ({call.key})"
+    assert (found.kind, found.attempts) == ("replay", 0)

@@ -8,9 +8,11 @@ import pytest
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.core.spec import choices, hints
+from fabula.data.stories import Event, Segment, Story
 from fabula.metrics import metric, room
 from fabula.metrics.precision import average_precision, best_from_here, precision_of_windows, thresholds
 from fabula.metrics.stories import Stories, StoryMetric
+from fabula.metrics.stories.base import TOP_RULE
 from tests.metrics.test_densecap import FAR, LEFT, RIGHT, TWO, dets
 from tests.metrics.test_densecap import rows as densecap_rows
 from tests.toys import corpus, fold, one, rows, story
@@ -113,12 +115,12 @@ def test_what_of_a_row_can_move_a_number():
 
 
 def test_a_metric_says_what_its_rules_do():
-    assert metric("PRF(top=15)").explain("top") == "only the first 15 predictions of a video count"
+    assert metric("PRF(top=15)").explain("top") == TOP_RULE.format(15)
     assert metric("PRF").explain("top") == "all predictions count"
     assert metric("PRF").explain("refs") == "each reference set counts on its own and the sets are averaged"
     assert metric("SODA_d(eps=0.5)").explain("eps") == "0.5 is added to every union"
     assert metric("Grounding").explain("iou") == "iou is 0.3/0.5/0.7"
-    assert metric("mIoU").param("top") is None and metric("mIoU").param("top", 3) == 3
+    assert metric("SODA_d").param("top") is None and metric("SODA_d").param("top", 3) == 3
     assert metric("PRF(top=2)").param("top", 3) == 2
     assert metric("DVC_METEOR").title == "METEOR" and metric("mIoU").title == "mIoU"
     assert metric("mIoU").signature({"videos": 2}) == metric("mIoU").full() + "|videos:2"
@@ -186,3 +188,29 @@ def test_windows_take_what_is_free():
     given = np.array([[True, False]])
     assert precision_of_windows(np.array([[[0.9, 0.8], [-1, -1]]]), given, all_, (0.5,)).tolist() == [[1 / 2]]
     assert precision_of_windows(iou, all_, np.array([[True, False]]), (0.5,)).tolist() == [[1]]
+
+
+def test_top_takes_the_most_confident_where_the_file_says_how_confident_it_is():
+    ref = story((0, 10, "a"), (20, 30, "b"), (40, 50, "c"))
+    segments = [e.segment for e in ref.events]
+
+    def recall(name: str, *scores: float | None) -> float:
+        pred = Story("v", tuple(Event(s, "a", score) for s, score in zip(segments, scores, strict=True)))
+        row = one(name, ref, pred)
+        return row.get("recall", row.get("value", 0.0))
+
+    wrong = Segment(60.0, 70.0)
+    for name in ("PRF(top=1)", "mIoU(top=1)", "mJaccard(top=1)"):
+        assert recall(name, 0.1, 0.9, 0.5) == pytest.approx(1 / 3)
+    segments = [wrong, *segments[:2]]
+    for name, first in (
+        ("PRF(top=1)", 1),
+        ("PRF(top=1,order=file)", 0),
+        ("PRF(top=1,order=start)", 0),
+        ("mIoU(top=1)", 1),
+        ("mJaccard(top=1)", 1),
+    ):
+        assert recall(name, 0.1, 0.9, 0.5) == pytest.approx(first / 3)
+        assert recall(name, None, None, None) == 0  # no confidences: the first of the file
+        assert recall(name, None, -0.5, -0.25) == pytest.approx(first / 3)  # those without one come last
+        assert recall(name, 0.5, 0.5, 0.5) == 0  # the first of equals

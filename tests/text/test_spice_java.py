@@ -12,6 +12,7 @@ from golden_spice import FOLDER, rows
 
 from fabula.core.errors import FabulaError, InputError, MissingExtra
 from fabula.text import ispice
+from fabula.text.identity import normalise_as_published
 from fabula.text.spice import Counts
 from fabula.text.spice import java as spice_java
 
@@ -80,7 +81,10 @@ def test_people(original):
 
 @pytest.mark.slow
 def test_papers_examples_from_raw_text(original):
-    """MICap's Fig. 7, SPICE and iSPICE as printed; the third with a comma put back (docs/spice.md)."""
+    """MICap's Fig. 7, SPICE and iSPICE as printed; the third with a comma put back (docs/spice.md).
+
+    The last is that again as MICap's program hands it over: without the last full stop.
+    """
     papers = [*(FOLDER.parent / "seeds").glob("001*.txt")]
     if not papers:
         pytest.skip(f"the paper's text is absent from {FOLDER.parent / 'seeds'}")
@@ -88,9 +92,10 @@ def test_papers_examples_from_raw_text(original):
     sides = [re.findall(rf"^{side} : (.*)$", text, re.MULTILINE) for side in ("Candidate", "Reference")]
     for texts in sides:
         texts.append(texts[2].replace("Meanwhile P1", "Meanwhile, P1"))
+        texts.append(normalise_as_published(texts[3]))
     found = original(sides[0], [[text] for text in sides[1]])
-    assert [ispice.from_spice(s).value for s in found] == pytest.approx([1 / 6, 4 / 33, 1 / 6, 4 / 7])
-    assert [s.f for s in found] == pytest.approx([0.9176, 0.7912, 0.8986, 0.9167], abs=5e-5)
+    assert [ispice.from_spice(s).value for s in found] == pytest.approx([1 / 6, 4 / 33, 1 / 6, 4 / 7, 8 / 21])
+    assert [s.f for s in found] == pytest.approx([0.9176, 0.7912, 0.8986, 0.9167, 0.9041], abs=5e-5)
 
 
 @pytest.mark.slow

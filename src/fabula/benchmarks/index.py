@@ -633,7 +633,7 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "order": "coco",
             "pattern": "*.json",
             "holds": "either",
-            "known_by": ({"any": ("bbox", "annotations", "images")},),
+            "known_by": ({"any": ("bbox", "annotations", "images"), "none": ("object_descriptions",)},),
         },
         {
             "name": "densecap",
@@ -642,6 +642,14 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "pattern": "*.json",
             "holds": "predictions",
             "known_by": ({"any": ("results", "opt")},),
+        },
+        {
+            "name": "grit",
+            "module": "benchmarks.grit.regions",
+            "order": "grit",
+            "pattern": "*.json",
+            "holds": "predictions",
+            "known_by": ({"all": ("bbox", "object_descriptions")},),
         },
         {
             "name": "lines",
@@ -668,6 +676,13 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "pattern": "*.jsonl, *.json",
             "holds": "either",
             "known_by": ({"any": ("captions", "blanks")},),
+        },
+        {
+            "name": "clip-captions",
+            "module": "io.identity.clip_captions",
+            "order": "clip_captions",
+            "pattern": "*.csv",
+            "holds": "either",
         },
         {
             "name": "fillin",

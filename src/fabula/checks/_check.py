@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from fabula.core.notes import Notes
 from fabula.data.ids import reconcile, respell_id
+from fabula.data.statistics import Statistics, find_covered
 from fabula.data.stories import Corpus, Event, Story
 from fabula.documents.document import Document
+from fabula.io.idlist import IdList
 
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
@@ -136,13 +138,19 @@ class Report:
         }
 
 
-def examine(corpus: Corpus, refs: Sequence[Corpus] = (), notes: Notes | None = None) -> Report:
+def examine(
+    corpus: Corpus, refs: Sequence[Corpus] = (), notes: Notes | None = None, only: IdList | None = None
+) -> Report:
     """Every check on stories; ids are matched with the references' as in scoring, `v_x` and `x` being one."""
     remarks = notes or Notes()
-    known = frozenset(v for ref in refs for v in ref) if refs else None
+    known = dict.fromkeys(v for ref in refs for v in ref) if refs else None
+    if known is not None and only is not None:
+        known = only.limit(known, remarks)
     met = reconcile(corpus, known, remarks) if known is not None else corpus
     words = tuple((video, i, e.caption) for video, story in met.items() for i, e in enumerate(story.events))
-    facts = Facts(corpus=met, words=words, durations=durations(met, refs), known=known)
+    facts = Facts(
+        corpus=met, words=words, durations=durations(met, refs), known=None if known is None else frozenset(known)
+    )
     return report(facts, remarks)
 
 
@@ -183,8 +191,6 @@ def report(facts: Facts, notes: Notes, families: Sequence[str] | None = None) ->
 
 
 def numbers(facts: Facts, with_coverage: bool = True) -> dict[str, float]:
-    from fabula.checks.order import find_covered
-
     out: dict[str, float] = {
         "videos": len(facts.ids),
         "events": len(facts.words),
@@ -209,6 +215,11 @@ class CheckRequest:
     refs: Sequence[File] = ()
     format: str | None = None
     refs_format: str | None = None
+    only: IdList | None = None  # which references are meant; None: all
+
+    def limit(self, known: Iterable[str | int], notes: Notes) -> frozenset[str | int]:
+        """The ids of the references that are meant."""
+        return frozenset(known if self.only is None else self.only.limit(dict.fromkeys(known), notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,4 +242,5 @@ class Kind:
     named: Callable[[str], bool]  # recognises the name of a format
     look: Callable[[CheckRequest], tuple[Report, str]]  # findings, and the name of the format
     mend: Callable[[CheckRequest, Path], Mended]
+    statistics: Callable[[CheckRequest], Statistics] | None = None  # means over its videos; None: it has no videos
     last: int = 0  # tried after kinds of a smaller number: its shape includes theirs

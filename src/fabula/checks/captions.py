@@ -29,7 +29,7 @@ def look(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
     captions = count_words(request.path, notes)
     known = [id for ref in request.refs for id, _ in count_words(ref, notes)] if request.refs else None
-    return examine_items(captions, known, notes), "captions"
+    return examine_items(captions, None if known is None else request.limit(known, notes), notes), "captions"
 
 
 def count_words(file: File, notes: Notes) -> list[tuple[str | int, str | None]]:

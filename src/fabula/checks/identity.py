@@ -117,7 +117,8 @@ def look_at_sets(request: CheckRequest) -> tuple[Report, str]:
     words = tuple((clip, None, None) for clips in fillin.read_grouping(request.path, notes) for clip in clips)
     known: frozenset[str | int] | None = None
     if request.refs:
-        known = frozenset(clip for ref in request.refs for clip in fillin.read_references(ref, notes))
+        clips = (clip for ref in request.refs for clip in fillin.read_references(ref, notes))
+        known = request.limit(clips, notes)
     return report(Facts(corpus=Corpus({}), words=words, known=known), notes, ("ids",)), "fillin-sets"
 
 
@@ -129,7 +130,7 @@ def look_at_ids(request: CheckRequest) -> tuple[Report, str]:
         truth |= fillin.read_references(ref, notes)
     blanks = {clip: len(labels) for clip, labels in truth.items()} if request.refs else None
     words = tuple((clip, i, id) for clip, labels in clips.items() for i, id in enumerate(labels or ("",)))
-    known: frozenset[str | int] | None = frozenset(truth) if request.refs else None
+    known: frozenset[str | int] | None = request.limit(truth, notes) if request.refs else None
     facts = Facts(corpus=Corpus({}), words=words, known=known, part="blank", more=Filled(clips, blanks))
     return report(facts, notes, FAMILIES), "fillin"
 
@@ -141,7 +142,7 @@ def look_at_captions(request: CheckRequest) -> tuple[Report, str]:
     for ref in request.refs:
         truth |= files.read_sets(ref, notes, request.refs_format)
     words = tuple((id, i, text) for id, entry in sets.items() for i, text in enumerate(entry.captions or (None,)))
-    known: frozenset[str | int] | None = frozenset(truth) if request.refs else None
+    known: frozenset[str | int] | None = request.limit(truth, notes) if request.refs else None
     blanks = {id: len(ids_of_blanks(entry)) for id, entry in truth.items() if entry.blanks is not None}
     filled = Filled({id: ids_of_blanks(entry) for id, entry in sets.items() if entry.blanks is not None}, blanks)
     caption_report = report(Facts(corpus=Corpus({}), words=words, known=known, part="caption"), notes, ("words", "ids"))

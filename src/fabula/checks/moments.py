@@ -198,7 +198,7 @@ def look(request: CheckRequest) -> tuple[Report, str]:
 def look_at_answers(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
     answers, name = read_answers(request, notes)
-    known: frozenset[str | int] | None = frozenset(answers.queries) if request.refs else None
+    known: frozenset[str | int] | None = request.limit(answers.queries, notes) if request.refs else None
     words = tuple((str(r.id), i, None) for _, r in answers.rankings for i in range(max(len(r), 1)))
     facts = Facts(corpus=Corpus({}), words=words, known=known, part="window", more=answers)
     return report(facts, notes, OF_ANSWERS), name
@@ -209,7 +209,7 @@ def look_at_queries(request: CheckRequest) -> tuple[Report, str]:
     queries = read_queries([request.path], request.format, notes)
     known: frozenset[str | int] | None = None
     if request.refs:
-        known = frozenset(map(str, read_queries(request.refs, request.refs_format, Notes())))
+        known = request.limit(map(str, read_queries(request.refs, request.refs_format, Notes())), notes)
     stories = {str(q.id): story(q) for q in queries.values()}
     durations = {id: s.duration for id, s in stories.items() if s.duration is not None}
     words = tuple((str(q.id), None, q.text) for q in queries.values())

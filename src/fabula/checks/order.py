@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from fabula.checks._check import Check, Facts, Place, span
-from fabula.data.stories import Story
+from fabula.data.statistics import find_covered
 
 LITTLE = 0.1  # of the duration
 
@@ -42,16 +42,6 @@ def twice(facts: Facts, words: bool) -> Iterator[Place]:
             if captions and (e.caption in captions) == words:
                 yield Place(video, i, f"{span(e)} as event {captions.get(e.caption, next(iter(captions.values())))}")
             captions.setdefault(e.caption, i)
-
-
-def find_covered(story: Story, long: float) -> float:
-    """The share of the video that events cover."""
-    total, reached = 0.0, 0.0
-    for start, end in sorted((e.segment.start, e.segment.end) for e in story.events if e.segment.sound):
-        low, high = max(start, reached), min(end, long)
-        if high > low:
-            total, reached = total + high - low, high
-    return total / long
 
 
 def low_coverage(facts: Facts) -> Iterator[Place]:

@@ -78,7 +78,8 @@ def look(request: CheckRequest) -> tuple[Report, str]:
     responses = files.read_responses(request.path, notes, request.format, "either")
     known: frozenset[str | int] | None = None
     if request.refs:
-        known = frozenset(id for ref in request.refs for id in files.read_responses(ref, notes, request.refs_format))
+        ids = (id for ref in request.refs for id in files.read_responses(ref, notes, request.refs_format))
+        known = request.limit(ids, notes)
     words = tuple((id, None, r.answer) for id, r in responses.items())
     facts = Facts(corpus=Corpus({}), words=words, known=known, part="answer", more=Responses(responses))
     return report(facts, notes, FAMILIES), files.choose_format(request.path, request.format, "either").name

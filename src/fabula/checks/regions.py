@@ -187,7 +187,7 @@ def read_under_reference_ids(request: CheckRequest, notes: Notes) -> tuple[Pictu
     theirs = {id: p.size for id, p in known.items() if p.size is not None}
     sizes = theirs | {ids[id]: size for id, size in pictures.sizes.items()}
     met_images = {ids[id]: picture for id, picture in pictures.images.items()}
-    return Pictures(pictures.form, met_images, sizes), name, frozenset(known)
+    return Pictures(pictures.form, met_images, sizes), name, request.limit(known, notes)
 
 
 def look(request: CheckRequest) -> tuple[Report, str]:

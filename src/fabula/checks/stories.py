@@ -8,6 +8,7 @@ from fabula import io
 from fabula.checks._check import CheckRequest, Kind, Mended, Report, durations, examine
 from fabula.checks._repair import DEEDS, repair
 from fabula.core.errors import SpecError
+from fabula.data.statistics import Statistics
 from fabula.data.stories import Corpus
 
 
@@ -17,7 +18,7 @@ def references(request: CheckRequest) -> list[Corpus]:
 
 def look(request: CheckRequest) -> tuple[Report, str]:
     corpus, notes = io.read(request.path, request.format)
-    return examine(corpus, references(request), notes), corpus.format
+    return examine(corpus, references(request), notes, request.only), corpus.format
 
 
 def mend(request: CheckRequest, target: Path) -> Mended:
@@ -28,6 +29,11 @@ def mend(request: CheckRequest, target: Path) -> Mended:
     io.check_name(target, to)
     notes = io.write(repaired, target, to)
     return Mended(to, [d.to_dict() for d in deeds], DEEDS, notes.lines())
+
+
+def count_statistics(request: CheckRequest) -> Statistics:
+    corpus, _ = io.read(request.path, request.format)
+    return Statistics.of(corpus, durations(corpus, references(request)))
 
 
 def knows_name(format: str) -> bool:
@@ -44,5 +50,6 @@ KIND = Kind(
     named=knows_name,
     look=look,
     mend=mend,
+    statistics=count_statistics,
     last=9,
 )

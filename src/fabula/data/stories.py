@@ -190,7 +190,7 @@ class Story(InColumns):
 
     def rearranged(self, places: list[int]) -> Story:
         """The events at these places; itself where they stand so already."""
-        if places == list(range(len(places))):
+        if places == list(range(len(self))):
             return self
         if self.last is None:
             return Story(self.id, tuple([self.events[i] for i in places]), self.duration)

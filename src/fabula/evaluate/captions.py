@@ -20,7 +20,7 @@ BREAK = lazy(r"[\r\v\f\u2028\u2029]")  # what Stanford's tokeniser takes for the
 
 def compare(request: Request, task: str | None = None) -> tuple[Comparison, list[Metric]]:
     predictions, refs = request.paths("captions")
-    items, notes = read_items(predictions, refs)
+    items, notes = read_items(predictions, refs, request.only)
     if not items:
         raise InputError("no items to score", file=predictions, hint="check the file")
     missing = sum(i.candidate is None for i in items)

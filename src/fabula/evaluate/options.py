@@ -37,6 +37,11 @@ class Scoring(Options):
         tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
     tok: str | None = option(None, "Tokeniser of captions. Default: ptb.", choices=("ptb", "none"))
+    ids: Any = option(
+        None,
+        "Score only these ids of the references: a file of ids, or FILE:NAME for a list of a JSON object (splits).",
+        metavar="FILE[:NAME]",
+    )
     sets: Path | None = option(None, "File that groups clips into sets (task identity).", tasks=("identity",))
     people: str | None = option(
         None, "Pattern of people in captions, if they are not P1 or [PERSON1] (task identity).", tasks=("identity",)
@@ -60,6 +65,17 @@ class Scoring(Options):
         "Answers count frames, this many sampled evenly over the video: frame n is at n × duration / frames.",
         tasks=("grounding",),
         at_least=1,
+    )
+    scale: float | None = option(
+        None,
+        "Predicted boxes lie in an image resized so that its longer side has this many pixels (DenseCap, GRiT: 720).",
+        tasks=("regions",),
+    )
+    image_sizes: Path | None = option(
+        None,
+        "Sizes of the images, as Visual Genome's image_data.json. Default: what the references say.",
+        tasks=("regions",),
+        needs="scale",
     )
     engine: Any = option("local", "Engine that runs the scoring. Default: local.", choices=("local", "ray"))
     address: str | None = option(

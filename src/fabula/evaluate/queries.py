@@ -29,6 +29,7 @@ def compare(request: Request, task: str) -> tuple[Comparison, list[Metric]]:
     notes, options = Notes(), request.options
     chosen = cast("list[MomentMetric]", request.readable(task, "moments"))
     queries = files.read_queries(refs, notes, options.refs_format, options.repair, judged=request.protocol is None)
+    queries = request.limit(queries, notes)
     if not queries:
         raise InputError("no query", file=refs[0], hint="check the reference file")
     absent = {}

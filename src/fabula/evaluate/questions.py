@@ -75,9 +75,9 @@ def gather(
     options = request.options
     answers = files.read_responses(predictions, notes, options.format)
     if not refs:
-        return list(answers.values())
+        return list(request.limit(answers, notes).values())
     truth = [files.read_responses(ref, notes, options.refs_format, "references") for ref in refs]
-    return files.join_responses(answers, truth, predictions, notes)
+    return files.join_responses(answers, truth, predictions, notes, request.only)
 
 
 def choose(request: Request, responses: Sequence[Response], file: object, notes: Notes) -> list[QuestionMetric]:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import cast
 
-from fabula.core.errors import InputError, shown
+from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
 from fabula.data.regions import Picture
 from fabula.evaluate.kept import Described
+from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.request import Request
 from fabula.evaluate.score import Comparison
 from fabula.io import regions as files
+from fabula.io.regions.sizes import read_sizes
 from fabula.metrics import Metric
 from fabula.metrics.regions import Pictures, RegionMetric
 
@@ -25,11 +27,12 @@ def compare(request: Request, task: str | None = None) -> tuple[Comparison, list
     chosen = request.readable("regions", "regions")
     notes, options = Notes(), request.options
     pictures, form = files.read_references(refs, notes, options.refs_format, options.repair)
+    pictures = request.limit(pictures, notes)
     boxes = sum(map(len, pictures.values()))
     if not boxes:
         raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")
-    described = Described(pictures)
-    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes, described)
+    described, scaling = Described(pictures), read_scaling(options, pictures, notes)
+    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes, described, scaling)
     data = Pictures(pictures, known)
     tables: dict[object, Rows] = {}
     for metric in chosen:
@@ -46,7 +49,8 @@ def compare(request: Request, task: str | None = None) -> tuple[Comparison, list
         "references": boxes,
         "predictions": known.boxes,
     }
-    facts = {"boxes": known.files.form, "refs_boxes": form, "missing": missing}
+    scaled = {} if scaling is None else {"scale": f"{scaling.side:g}"}
+    facts = {"boxes": known.files.form, "refs_boxes": form, **scaled, "missing": missing}
     return Comparison(
         task="regions",
         rows_of=lambda metric: tables[metric.rows_key],
@@ -65,6 +69,33 @@ def note_ties(chosen: Sequence[Metric], tables: Mapping[object, Rows], notes: No
             notes.add(f"{text} may rank them otherwise, so that its {metric.title} may differ", count=tied)
 
 
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Boxes of resized images, brought back to the pixels of the images themselves."""
+
+    side: float  # the longer side of a resized image
+    sizes: Mapping[str, tuple[float, float]]  # of the images themselves
+
+    def apply(self, picture: Picture, file: object) -> Picture:
+        """The boxes times longer side ÷ `side`."""
+        size = self.sizes.get(picture.id)
+        if size is None:
+            hint = "--scale needs it; name the sizes: --image-sizes image_data.json"
+            raise InputError(
+                "nothing says how large this image is", file=file, video=picture.id, noun="image", hint=hint
+            )
+        return replace(picture, boxes=picture.boxes * (max(size) / self.side), size=size)
+
+
+def read_scaling(options: ScoreOptions, refs: Mapping[str, Picture], notes: Notes) -> Scaling | None:
+    if options.scale is None:
+        return None
+    if not 0 < options.scale < 1e6:
+        raise SpecError(f"--scale {options.scale:g}; it is a number of pixels, above 0")
+    own = {id: picture.size for id, picture in refs.items() if picture.size is not None}
+    return Scaling(options.scale, own | (read_sizes(options.image_sizes, notes) if options.image_sizes else {}))
+
+
 @dataclass(slots=True)
 class Known:
     """Predicted images that the references have, under the references' ids; counted when they are first read."""
@@ -73,6 +104,7 @@ class Known:
     refs: Mapping[str, Picture]
     notes: Notes
     kept: Described
+    scaling: Scaling | None = None
     images: int = 0
     boxes: int = 0
     unknown: int = 0
@@ -92,6 +124,8 @@ class Known:
             known_ids[id] = picture.id
             self.count(picture, id)
             known = picture if id == picture.id else replace(picture, id=id)
+            if self.scaling is not None and len(known):
+                known = self.scaling.apply(known, self.files.path)
             self.kept.keep(known)
             yield known
         self.counted = True

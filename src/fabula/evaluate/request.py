@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fabula import metrics as metric_room
 from fabula.core import spec
 from fabula.core.errors import SpecError
-from fabula.core.notes import Progress, silent
+from fabula.core.notes import Notes, Progress, silent
 from fabula.data.result import Result
 from fabula.data.stories import Corpus
 from fabula.documents.document import Document
@@ -21,6 +21,7 @@ from fabula.evaluate.options import ScoreOptions
 from fabula.evaluate.score import Cache, Comparison
 from fabula.evaluate.score import score as score_comparison
 from fabula.evaluate.tasks import QUERIES, STORIES, find_task, task_names
+from fabula.io.idlist import Id, IdList, Thing, read_ids
 from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ class Request:
     progress: Progress = silent
     runner: Runner | None = None  # where shards are scored; None: here
     judge: Session | None = None  # whom metrics ask that ask a model
+    only: IdList | None = None  # which references are scored; None: all
     cache: Cache = field(default_factory=Cache)  # shared with other requests about these files, with the same options
+
+    def __post_init__(self) -> None:
+        if self.only is None and self.options.ids is not None:
+            object.__setattr__(self, "only", read_ids(self.options.ids))
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute, bound to the judge; with `tok` and `spice`, as these say."""
@@ -83,6 +89,10 @@ class Request:
             raise SpecError(f"the task {task} reads files, not story corpora")
         first, *rest = (r if isinstance(r, Path | Document) else Path(str(r)) for r in everything)
         return first, rest
+
+    def limit(self, references: Mapping[Id, Thing], notes: Notes) -> dict[Id, Thing]:
+        """The references that are scored."""
+        return dict(references) if self.only is None else self.only.limit(references, notes)
 
     def need_refs(self) -> None:
         if not self.refs:
@@ -136,6 +146,8 @@ def run_request(request: Request, task: str | None = None) -> Result:
     named = options.judge_url is not None or options.judge_replay is not None
     with nullcontext(passed) if passed or not named else open_judge(request) as judge:
         comparison, chosen = compare(replace(request, judge=judge), agreed)
+        if request.only is not None:
+            comparison.add_fact("ids", request.only.sign)
         comparison.strict, comparison.judge_failed = options.strict, options.judge_failed
         comparison.protocol = request.protocol.name if request.protocol else "default"
         comparison.optional = request.means_all
@@ -268,5 +280,7 @@ def check_request(request: Request, agreed: str | None) -> None:
     options.check_task(agreed or "dense", task_names)
     if options.repair and protocol and agreed in STORIES and not protocol.judges_segments:
         raise SpecError(f"--repair has no effect with {protocol.name}, which repairs nothing; correct the file")
+    if request.only is not None and options.sharded:
+        raise SpecError("--ids is for what is scored at once on this machine; leave --engine, --work and --resume out")
     if agreed not in (None, *STORIES) and options.sharded:
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")

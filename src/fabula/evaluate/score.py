@@ -76,6 +76,11 @@ class Comparison:
     judge_failed: str = "zero"
     opened: ExitStack = field(default_factory=ExitStack)
 
+    def add_fact(self, name: str, value: object) -> None:
+        """Add a fact of the run to every signature."""
+        own = self.facts
+        self.facts = lambda metric: {**(own(metric) if callable(own) else own), name: value}
+
 
 def score(
     comparison: Comparison, metrics: Sequence[Metric], *, judge: Session | None = None, cache: Cache | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import is_, methodcaller
 from pathlib import Path
 from typing import NamedTuple
@@ -109,6 +110,9 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     for ref in (ref for ref in sets if ref.aliases):
         pred = resolve_aliases(pred, {name: v for name, v in ref.aliases.items() if name not in ref}, notes)
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
+    if request.only is not None:
+        named = request.only.limit({v: None for ref in sets for v in ref}, notes)
+        sets = [replace(ref, stories={v: story for v, story in ref.items() if v in named}) for ref in sets]
     known = {v for ref in sets for v in ref}
     return sets, pred if known.issuperset(pred) else reconcile(pred, known, notes)
 

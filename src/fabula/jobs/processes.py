@@ -24,6 +24,7 @@ from fabula.jobs.runner import InProcess, attempt
 
 RETRIES = 5  # of one job, for workers that die; an error of ours is not tried again
 LOOKAHEAD = 2  # jobs given out for every worker
+PAUSE = 0.5  # seconds between two looks at whether the parent is alive
 START = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from fabula.jobs.processes import serve; serve()"
 )
@@ -149,8 +150,10 @@ class Worker:
 
 def serve() -> None:
     """The worker's side: jobs from standard input, answers to standard output, until there are no more."""
+    import threading
     import traceback
 
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints, prints elsewhere
     with suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
@@ -162,3 +165,12 @@ def serve() -> None:
                 answer = Failure(traceback.format_exc())
             pickle.dump(answer, answers)
             answers.flush()
+
+
+def end_with(parent: int) -> None:
+    """End this process once its parent has ended, also by a signal that cannot be caught: nobody wants its answer."""
+    import time
+
+    while os.getppid() == parent:
+        time.sleep(PAUSE)
+    os._exit(1)

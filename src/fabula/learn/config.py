@@ -41,19 +41,32 @@ def configure(default: C, changes: JsonObject) -> C:
 
 
 def configure_inference(model: Any, changes: JsonObject) -> None:
-    """Change settings of a trained model that only affect predictions; refuse any other and list those that work."""
+    """Change settings of a trained model that only affect predictions; refuse any other and list those that work.
+
+    A setting that the model has already is no change.
+    """
+    changes = {name: value for name, value in changes.items() if not has_value(model.config, name, value)}
     if not changes:
         return
     able: tuple[str, ...] | None = getattr(model, "inference", None)
     known = {f.name for f in fields(model.config)}
-    for name in changes:
+    for name, value in changes.items():
         if able is None or name in able:
             continue
         there = f"--set takes {', '.join(able)}" if able else "it has no setting that predicting can change"
         if name not in known:
             raise SpecError(f"no setting of the model {model.name} is called {name!r}; {there}")
-        raise SpecError(f"{name} is fixed once the model {model.name} is trained; {there}")
+        train = f"train a run with --set {name}={value}"
+        raise SpecError(f"{name} is fixed once the model {model.name} is trained; {there}; or {train}")
     model.config = configure(model.config, changes)
+
+
+def has_value(config: C, name: str, value: object) -> bool:
+    """Whether this setting of the config is so already."""
+    try:
+        return configure(config, {name: value}) == config
+    except SpecError:
+        return False
 
 
 def parse_setting(text: str, kind: Any, name: str, like: object) -> Any:

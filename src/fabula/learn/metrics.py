@@ -8,30 +8,43 @@
     Cider()                                              keeps the captions: document frequencies are the corpus's
     Cider("CIDEr(idf=file:idf.npz)")                     keeps sums
     MomentScore()                                        update([[(4.0, 9.5)]], [[(4.0, 10.0)]]): R@1 and mean IoU
+    RegionScore()                                        image by image: DenseCap_mAP of boxes with captions
+    Fitb(), Ispice()                                     set by set: people in blanks, people in captions
 
 The sums of precision, recall and F1 are over rows, one for each video and reference set. Where every video has the
 same number of reference sets, compute() is what `fabula score` gives to the same videos; where some have fewer, every
 row has the same weight here, while `fabula score` gives it to every set. The corpus is never gathered, but for a metric
 of captions whose numbers hang on all of them: what travels between processes is some sums and the number of rows.
+Metrics of regions and of identities keep their rows, a few numbers per image or set, and fold them all at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fabula import io
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
+from fabula.core.notes import Notes
+from fabula.core.rows import Rows
 from fabula.data.moments import Id, Query, Ranking
+from fabula.data.regions import Form
 from fabula.data.stories import Corpus, Item
+from fabula.documents.document import Document
+from fabula.evaluate.identity import join_sets, renames_itself
 from fabula.evaluate.rankings import moment_rows
 from fabula.evaluate.rewards import check_lengths, make_sets, make_story
+from fabula.io import identity, regions
 from fabula.metrics import Metric as Measure
 from fabula.metrics import metric
 from fabula.metrics.captions import Items
+from fabula.metrics.identity import ClipSets
 from fabula.metrics.moments import MomentMetric
+from fabula.metrics.regions import Pictures
+from fabula.metrics.regions.base import COLUMNS
 from fabula.metrics.stories import Stories
 
 try:
@@ -48,10 +61,18 @@ if TYPE_CHECKING:
 else:
     Base = Metric
 
-__all__ = ["CaptionScore", "Cider", "Meteor", "MomentScore", "SodaC", "Spice", "StoryScore"]
+__all__ = [
+    "CaptionScore", "Cider", "Fitb", "IdentityScore", "Ispice", "Meteor", "MomentScore", "RegionScore", "SodaC",
+    "Spice", "StoryScore",
+]  # fmt: skip
 
 TimedCaptions = Sequence[tuple[float, float, str]]  # (start, end, caption), in any order
 Window = tuple[float, float]
+BOXES = ("references", "detections", *COLUMNS)  # columns of rows that are kept
+BLANKS = ("instance", "same_pairs", "same_right", "different_pairs", "different_right")
+PEOPLE = ("value", "action", "identity", "empty")
+FLAT = -1  # the width of a column with one number per row
+Entry = Mapping[str, Any]  # an image or a captionset, with the fields that its lines have in a file
 
 
 class Summed(Base):
@@ -236,6 +257,135 @@ class MomentScore(Summed):
         return {f: getattr(self, state_name("sum", f)) / getattr(self, state_name("n", f)) for f in fields}
 
 
+class RowScore(Summed):
+    """A metric that is folded over rows of numbers, one for each image or set: the rows are kept and gathered."""
+
+    if TYPE_CHECKING:
+        cells: list[Tensor]
+        shapes: list[Tensor]
+
+    def __init__(self, measure: Measure, columns: Iterable[str], **options: object) -> None:
+        super().__init__(**options)
+        self.measure = measure
+        self.columns = tuple(columns)
+        self.add_state("cells", [], dist_reduce_fx="cat")  # of each batch: its columns end to end
+        self.add_state("shapes", [], dist_reduce_fx="cat")  # of each batch: rows, and each column's width or FLAT
+
+    def keep(self, rows: Rows) -> None:
+        """Add the rows of a batch."""
+        if not len(rows):
+            return
+        table = [rows[name] for name in self.columns]
+        shape = [len(rows), *(FLAT if column.ndim == 1 else column.shape[1] for column in table)]
+        cells = torch.tensor(np.concatenate([column.ravel() for column in table]), dtype=torch.float64)
+        device = self.device  # type: ignore[attr-defined]
+        self.cells.append(cells.to(device, torch.float32 if device.type == "mps" else torch.float64))
+        self.shapes.append(torch.tensor(shape, device=device))
+
+    def rows(self) -> Rows:
+        """The rows of all batches, in their order; after a sync, those of the first process first."""
+        cells, shapes = stacked(self.cells).cpu().double().numpy(), [int(n) for n in stacked(self.shapes)]
+        parts, at, step = list[Rows](), 0, 1 + len(self.columns)
+        for place in range(0, len(shapes), step):
+            n, *widths = shapes[place : place + step]
+            table = {}
+            for name, width in zip(self.columns, widths, strict=True):
+                size = n if width == FLAT else n * width
+                table[name] = cells[at : at + size].reshape(n if width == FLAT else (n, width))
+                at += size
+            parts.append(Rows(tuple(range(n)), np.zeros(n, dtype=np.int64), table))
+        return Rows.joined(parts)
+
+    def compute(self) -> dict[str, Tensor]:
+        """The fields of the measure, as fractions; NaN before the first update."""
+        rows = self.rows()
+        values = self.measure.fold(rows) if len(rows) else {}
+        return {field: torch.tensor(values.get(field, math.nan), dtype=torch.float64) for field in self.measure.fields}
+
+
+class RegionScore(RowScore):
+    """A metric of captioned boxes, image by image: {"map", "detmap"} of DenseCap_mAP."""
+
+    def __init__(self, measure: str | Measure = "DenseCap_mAP", form: Form = "xywh", **options: object) -> None:
+        """`form` says what the four numbers of a box are: xywh, xyxy or xcycwh."""
+        chosen = metric(measure, "regions") if isinstance(measure, str) else measure
+        if chosen.reads != "regions":
+            raise SpecError(f"{chosen.name} is not a metric of regions")
+        self.form = form
+        super().__init__(chosen, BOXES, **options)
+
+    def update(self, preds: Sequence[Entry], refs: Sequence[Entry]) -> None:
+        """A batch: for each image {"boxes", "captions", "scores"}, and {"boxes", "captions"} of the references."""
+        check_lengths(preds, refs)
+        if not len(preds):
+            return
+        guesses, true = (
+            number_entries(side, "image_id", role, "regions", "lines")
+            for role, side in (("predictions", preds), ("references", refs))
+        )
+        notes, format = Notes(), f"lines:{self.form}"
+        pictures, _ = regions.read_references([true], notes, format)
+        data = Pictures(pictures, list(regions.Predictions(guesses, format, notes)))
+        self.keep(self.measure.table(data))
+
+
+class IdentityScore(RowScore):
+    """A metric of captionsets, set by set: FITB of the people in blanks, iSPICE of those in captions."""
+
+    def __init__(self, measure: str | Measure, people: str | None = None, **options: object) -> None:
+        """`people` is the pattern of people in captions, if they are not P1 or [PERSON1]."""
+        chosen = metric(measure, "identity") if isinstance(measure, str) else measure
+        if chosen.reads != "identity" and not renames_itself(chosen):
+            raise SpecError(f"{chosen.name} is no metric of who is who; use FITB or iSPICE")
+        self.people = people
+        super().__init__(chosen, BLANKS if chosen.reads == "identity" else PEOPLE, **options)
+
+    def update(self, preds: Sequence[Any], refs: Sequence[Any]) -> None:
+        """A batch: for each set {"captions", "blanks"}, or a text or list of texts, the captions; references alike."""
+        check_lengths(preds, refs)
+        if not len(preds):
+            return
+        notes = Notes()
+        given, truth = (
+            identity.read_sets(number_entries(side, "id", role, "identity", "captionsets"), notes, "captionsets")
+            for role, side in (("predictions", preds), ("references", refs))
+        )
+        sets = join_sets(truth, given, self.people, "predictions", notes)
+        if self.measure.reads == "identity":
+            if lacking := next((s.id for s in sets if not s.clips), None):
+                hint = 'a set is {"blanks": [["P1"], ["P2", "P1"]]}, or has the words of its reference'
+                raise InputError("no blanks are filled in", field=f"item {lacking}", hint=hint)
+            self.keep(self.measure.table(ClipSets(sets)))
+            return
+        items = [Item(s.id, s.candidate, (s.reference or "",)) for s in sets]
+        self.keep(self.measure.table(Items(items, unit="set")))
+
+
+class Fitb(IdentityScore):
+    """FITB of all sets since the last reset: {"instance", "same", "different", "class"}."""
+
+    def __init__(self, measure: str | Measure = "FITB", people: str | None = None, **options: object) -> None:
+        super().__init__(measure, people, **options)
+
+
+class Ispice(IdentityScore):
+    """iSPICE of all captionsets since the last reset: {"value"}."""
+
+    def __init__(self, measure: str | Measure = "iSPICE", people: str | None = None, **options: object) -> None:
+        super().__init__(measure, people, **options)
+
+
+def number_entries(entries: Sequence[Any], id: str, role: str, task: str, format: str) -> Document:
+    """Images or captionsets of a batch as a document; tensors become lists, a text or list alone the captions."""
+    named = (entry if isinstance(entry, Mapping) else {"captions": entry} for entry in entries)
+    plain = [{key: to_plain(value) for key, value in entry.items()} | {id: str(i)} for i, entry in enumerate(named)]
+    return io.wrap(plain, role, role, task, format)
+
+
+def to_plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, Tensor | np.ndarray) else value
+
+
 def state_name(what: str, field: str) -> str:
     """A field as an attribute: sum, r1@0.5 → sum_r1_at_0_5."""
     return f"{what}_{field.replace('@', '_at_').replace('.', '_')}"
@@ -306,10 +456,15 @@ def unpack_items(letters: bytes, sizes: Sequence[int]) -> list[Item]:
     return items
 
 
-def joined(parts: Any) -> Any:
+def stacked(parts: Any) -> Tensor:
     """A state that is gathered: a list of tensors here, one tensor after a sync."""
     several = [parts] if isinstance(parts, Tensor) else parts
-    whole = torch.cat([*several]) if several else torch.zeros(0, dtype=torch.int64)
+    return torch.cat([*several]) if several else torch.zeros(0, dtype=torch.int64)
+
+
+def joined(parts: Any) -> Any:
+    """A gathered state as bytes, or as a list of whole numbers."""
+    whole = stacked(parts)
     return bytes(whole.cpu().numpy()) if whole.dtype == torch.uint8 else whole.tolist()
 
 

@@ -32,7 +32,7 @@ from torch import Tensor
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.memory import available
 from fabula.documents.files import check_path, load_json
-from fabula.learn.models import hero, micap, qd_detr, reloclnet, room, xml
+from fabula.learn.models import fillin, hero, micap, qd_detr, reloclnet, room, xml
 from fabula.learn.words import UNKNOWN
 from fabula.media.stores.kinds import NONSENSE, summarize
 
@@ -151,8 +151,10 @@ READS = ("video_", "inner")  # of XML and ReLoCLNet: what reads the video
 XML = Table(xml.OFFICIAL, xml.UNUSED, (), READS, xml.read_sizes)
 RELOCLNET = Table(reloclnet.OFFICIAL, reloclnet.UNUSED, (), READS, reloclnet.read_sizes)
 MICAP = Table(micap.OFFICIAL, micap.UNUSED, (), micap.READS, micap.read_sizes, micap.idle_weights)
+FILLIN = Table(fillin.OFFICIAL, fillin.UNUSED, (), fillin.READS, fillin.read_sizes, fillin.idle_weights)
 
-TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet": RELOCLNET, "micap": MICAP}
+TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet": RELOCLNET, "micap": MICAP,
+          "fillin": FILLIN}  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -205,7 +207,9 @@ def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, object]:
 
 
 def read_words(path: str | Path, model: str = "pdvc") -> tuple[str, ...]:
-    """The vocabulary of published weights as our Config has it: PDVC's file, or BERT's vocab.txt."""
+    """The vocabulary of published weights as our Config has it: PDVC's or FillIn's file, or BERT's vocab.txt."""
+    if model == "fillin":
+        return fillin.read_vocabulary(path)
     if model != "micap":
         return read_vocabulary(path)
     from fabula.learn.identity.wordpiece import read_pieces

@@ -55,11 +55,11 @@ class TextOptions(Options):
         "id", "Key of a text: the query's id, or a digest of the text, for several splits.", shows_default=True
     )
     granularity: Literal["fig", "cog", "both"] = option(
-        "fig", "VERIFIED: fine or coarse captions, or both (with --by text).", shows_default=True
+        "fig",
+        "Of annotations with two captions each: the fine or the coarse one, or both (with --by text).",
+        shows_default=True,
     )
-    layer: int | None = option(
-        None, "Layer that gives the words. Default: the second to last, as TVR's program.", at_least=1
-    )
+    layer: int | None = option(None, "Layer that gives the words. Default: the second to last.", at_least=1)
     disturbed: int = option(
         0, "Also disturbed captions by rule, this many of each kind (with --by text).", at_least=0, at_most=20
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabula.checks import Finding, Mended, Report
 from fabula.core.printable import cut_words, printable
+from fabula.data.statistics import MEANINGS, Statistics
 from fabula.report.table import join_cells
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ def summary(report: Report, file: Path, format: str) -> str:
     matched = f", {n['found']:,} of {n['references']:,} reference ids" if "found" in n else ""
     levels = ", ".join(f"{count:,} {level}" for level, count in report.count_places().items())
     return f"{file} ({format}): {n['videos']:,} ids, {n['events']:,} captions or events{covered}{matched}: {levels}"
+
+
+def list_statistics(stats: Statistics) -> Iterator[str]:
+    """stats ⇥ name ⇥ number ⇥ what it is."""
+    for name, value in stats.to_dict().items():
+        shown = "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+        yield join_cells(["stats", name, shown, MEANINGS[name]])
 
 
 def deeds(mended: Mended, target: Path) -> str:

@@ -27,7 +27,7 @@ from fabula.studies.plan import Plan
 from fabula.studies.rules import Conduct, FinalAnswer, judge
 from fabula.studies.store import Row, Store
 
-NAMES = {"static": "R_s", "dynamic": "R_d", "accuracy": "S"}  # the seed's letters
+NAMES = {"static": "R_s", "dynamic": "R_d", "accuracy": "S"}  # as VERIFIED's Table 3 names them
 
 
 @dataclass(frozen=True, slots=True)

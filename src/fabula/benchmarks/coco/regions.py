@@ -1,43 +1,18 @@
 """COCO-style boxes with captions: {"annotations": [{image_id, bbox, caption}], "images": […]} or results, a flat list.
 
-Results are [{"image_id", "bbox", "caption", "score"}]. The boxes of an image may stand anywhere in the file, so a file
-of this format is held while it is scored: 32 bytes and a caption a box.
+Results are [{"image_id", "bbox", "caption", "score"}].
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
-import numpy as np
-
+from fabula.benchmarks._families.boxes import Gathered, gather_boxes
 from fabula.data.regions import FORMS, Form, Picture
-from fabula.documents.fields import Source, plain_caption
+from fabula.documents.fields import Source
 from fabula.documents.files import open_cursor, read_elements, read_root
 from fabula.io.format import Format, HeadRule
-from fabula.io.regions.fields import check_box, read_size
-
-
-@dataclass(slots=True)
-class Gathered:
-    """The boxes of an image so far."""
-
-    boxes: array[float] = field(default_factory=lambda: array("d"))
-    scores: array[float] = field(default_factory=lambda: array("d"))
-    captions: list[str] = field(default_factory=list)
-    size: tuple[float, float] | None = None
-
-    def add(self, entry: dict[str, object], source: Source, id: str, at: str, scored: bool) -> None:
-        self.boxes.extend(check_box(source, source.entry(entry, "bbox", id, at), f"{at} bbox", id))
-        caption = source.entry(entry, "caption", id, at)
-        self.captions.append(plain_caption(caption) or source.caption(caption, f"{at} caption", id))
-        if scored:
-            self.scores.append(source.number(source.entry(entry, "score", id, at), f"{at} score", id))
-
-    def picture(self, id: str, scored: bool, form: Form) -> Picture:
-        boxes = np.array(self.boxes, dtype=np.float64).reshape(-1, 4)
-        return Picture(id, boxes, tuple(self.captions), np.array(self.scores) if scored else None, form, self.size)
+from fabula.io.regions.fields import read_size
 
 
 def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
@@ -59,16 +34,6 @@ def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
         yield found.pop(id).picture(id, scored, form)
 
 
-def gather_boxes(
-    entries: Iterable[object], place: str, found: dict[str, Gathered], source: Source, scored: bool
-) -> None:
-    for i, entry in enumerate(entries):
-        at = place.format(i)
-        entry = source.mapping(entry, at, hint="a box is an object with image_id, bbox and caption")
-        id = str(source.identity(source.entry(entry, "image_id", at=at), f"{at} image_id"))
-        (found.get(id) or found.setdefault(id, Gathered())).add(entry, source, id, at, scored)
-
-
 def gather_sizes(entries: Iterable[object], found: dict[str, Gathered], source: Source) -> None:
     for i, entry in enumerate(entries):
         at = f"images[{i}]"
@@ -80,7 +45,7 @@ def gather_sizes(entries: Iterable[object], found: dict[str, Gathered], source: 
 FORMAT = Format(
     name="coco",
     about="COCO-style boxes: annotations with bbox and caption, or results with image_id, bbox, caption, score",
-    known_by=(HeadRule(any=("bbox", "annotations", "images")),),
+    known_by=(HeadRule(any=("bbox", "annotations", "images"), none=("object_descriptions",)),),
     holds="either",
     tasks=("regions",),
     forms=FORMS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, shown
@@ -11,6 +11,7 @@ from fabula.data.stories import Item
 from fabula.documents.document import open_document
 from fabula.documents.fields import Source
 from fabula.io.format import Format, Holds
+from fabula.io.idlist import IdList
 from fabula.io.shelf import SHELVES
 
 if TYPE_CHECKING:
@@ -19,29 +20,37 @@ if TYPE_CHECKING:
 SHELF = SHELVES["captions"]
 
 
-def read_items(predictions: str | File, refs: Sequence[str | File] = ()) -> tuple[list[Item], Notes]:
+def read_items(
+    predictions: str | File, refs: Sequence[str | File] = (), only: IdList | None = None
+) -> tuple[list[Item], Notes]:
     """The items to score, in the references' order (inline: in the file's), and what was noticed."""
     from fabula.io.captions import pairs
 
     source = Source(open_document(predictions), noun="item")
     if source.document.lines and (both := find_both(source.document.first_entry)) is not None:
         assert both.read_items is not None
-        return list(both.read_items(source.document.entries(), source)), source.notes
+        return limit_items(both.read_items(source.document.entries(), source), only, source)
     if source.document.lines:
         if refs and "cand" in source.document.first_entry:
             raise InputError(
                 "a .jsonl of pairs has its references inline", file=source.document, hint="leave --refs out"
             )
         if refs:
-            return join_items(read_side(source, "predictions"), refs, source)
-        return list(pairs.read_items(source.document.entries(), source)), source.notes
+            return join_items(read_side(source, "predictions"), refs, source, only)
+        return limit_items(pairs.read_items(source.document.entries(), source), only, source)
     if refs:
-        return join_items(read_side(source, "predictions"), refs, source)
+        return join_items(read_side(source, "predictions"), refs, source, only)
     document = source.document.tree()
     if not is_inline(document):
         hint = f"name the references with --refs, or give {pairs.SHAPE} lines in a .jsonl"
         raise InputError("the references are missing", file=source.document, hint=hint)
-    return list(pairs.read_items(((f"entry {i}", entry) for i, entry in enumerate(document)), source)), source.notes
+    entries = ((f"entry {i}", entry) for i, entry in enumerate(document))
+    return limit_items(pairs.read_items(entries, source), only, source)
+
+
+def limit_items(items: Iterable[Item], only: IdList | None, source: Source) -> tuple[list[Item], Notes]:
+    found = list(items)
+    return found if only is None else [*only.limit({i.id: i for i in found}, source.notes).values()], source.notes
 
 
 def is_items(file: str | File) -> bool:
@@ -78,7 +87,7 @@ def is_inline(document: Any) -> bool:
 
 
 def join_items(
-    candidates: dict[str | int, str], refs: Sequence[str | File], source: Source
+    candidates: dict[str | int, str], refs: Sequence[str | File], source: Source, only: IdList | None = None
 ) -> tuple[list[Item], Notes]:
     """Several annotation files add up: all their captions of an image are its references."""
     references: dict[str | int, tuple[str, ...]] = {}
@@ -86,6 +95,8 @@ def join_items(
         found = read_side(Source(open_document(path), source.notes, noun="item"), "references")
         for id, captions in found.items():
             references[id] = references.get(id, ()) + captions
+    if only is not None:
+        references = only.limit(references, source.notes)
     unknown = [id for id in candidates if id not in references]
     if candidates and len(unknown) == len(candidates):
         both = f"results have {shown(unknown[0])}, annotations {shown(next(iter(references), None))}"

@@ -17,6 +17,7 @@ from fabula.documents.document import Document, FileDocument, open_document
 from fabula.documents.fields import Source
 from fabula.documents.files import has_lines
 from fabula.io.format import Format, Holds
+from fabula.io.idlist import IdList
 from fabula.io.shelf import SHELVES, list_known
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def find_first(document: Document) -> Document:
     return open_document(files[0])
 
 
-def join_responses(answers: Responses, truth: Sequence[Responses], path: object, notes: Notes) -> list[Response]:
+def join_responses(
+    answers: Responses, truth: Sequence[Responses], path: object, notes: Notes, only: IdList | None = None
+) -> list[Response]:
     """What the references hold, in their order, with the answers of the other file."""
     known: Responses = {}
     for side in truth:
@@ -84,6 +87,8 @@ def join_responses(answers: Responses, truth: Sequence[Responses], path: object,
             if id in known:
                 raise InputError("two reference files have this id", video=id, noun="item", hint="keep one of the two")
             known[id] = response
+    if only is not None:
+        known = only.limit(known, notes)
     unknown = [id for id in answers if id not in known]
     if answers and len(unknown) == len(answers):
         both = f"predictions have {shown(unknown[0])}, references {shown(next(iter(known), None))}"

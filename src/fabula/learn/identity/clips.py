@@ -5,6 +5,7 @@
     features/face.safetensors      clip → [k, C]   (ArcFace); a clip without a face has no entry
     features/box.safetensors       clip → [k, 5]   x1, y1, x2, y2 in pixels, video frame; a sixth column says who it is
     features/text.safetensors      set → [blanks, C]   (BERT); without it, blanks are described by words around them
+    features/gender.safetensors    set → [blanks, 1]   0 man, 1 woman, 2 several or unknown: FillIn's second task
 
 Any of them may be an .h5 or a folder of .npy. Faces without a sixth column are clustered set by set: two faces are one
 person's if a chain of faces leads from one to the other, each within `face_eps` cosine distance of the next (DBSCAN
@@ -24,24 +25,27 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.documents.document import open_document
-from fabula.documents.fields import JsonObject, Source
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path
-from fabula.io.identity.captionsets import SetText, read_sets
-from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
+from fabula.evaluate.captionsets import People
+from fabula.io.identity.captionsets import SetText
+from fabula.learn.identity.split_sets import read_sets_of as read_sets_of
+from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate, pool_people
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
-from fabula.learn.splits import pick_split
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
 from fabula.media.stores.kinds import H5
 
 if TYPE_CHECKING:
     from fabula.learn.identity.film import Films
+    from fabula.learn.models.fillin import Config as FillInConfig
     from fabula.learn.models.micap import Config
 
-NAMES = ("frame", "action", "face", "box", "text")
+NAMES = ("frame", "action", "face", "box", "text", "gender")
+OF_SETS = {"text", "gender"}  # a key per set; the others have one per clip
 KEPT = 1 << 28  # bytes of clips in memory
 BOX = 5  # columns, and maybe one more
+EVERY = 1 << 30  # faces
 
 
 class Streams:
@@ -58,7 +62,7 @@ class Streams:
         self.cache: dict[str, ClipFeatures] = {}
         self.size = 0  # bytes of what is kept
         self.files = {name: file for name in NAMES if (file := self.find(name)) is not None}
-        if not self.files.keys() - {"text"}:
+        if not self.files.keys() - OF_SETS:
             raise InputError("no stream in this folder", file=folder, hint=f"there should be {', '.join(NAMES[:4])}")
         if ("face" in self.files) != ("box" in self.files):
             raise InputError("faces and boxes go together, and there is one of the two", file=folder, hint="write both")
@@ -144,8 +148,8 @@ def link_faces(faces: Floats, eps: float) -> NDArray[np.int64]:
     return who
 
 
-class Videosets:
-    """Captionsets with their features, as a data set: len, [i], collate.
+class ClipSets:
+    """Captionsets with their features: what the data sets of all models share.
 
     To be trained on (`use` is "train"), a set with more clips than the model takes is as many windows as it has room
     for, one clip after the other (LSMDC's shifted groupings). To be asked about ("fitb", "caption", "both"), a set is
@@ -156,14 +160,13 @@ class Videosets:
         self,
         sets: Mapping[str, SetText],
         streams: Streams,
-        config: Config,
+        config: Config | FillInConfig,
         use: str = "train",
-        people: str = "model",  # whom predictions name
+        people: People = "model",  # whom predictions name
         films: Films | None = None,  # of predictions on raw films
     ) -> None:
         self.streams, self.config, self.use, self.people, self.films = streams, config, use, people, films
         self.sets = {name: check_set(name, one, use != "caption") for name, one in sets.items()}
-        self.pieces = Pieces(config)
         spare = {name: len(one.clips or ()) - config.clips if use == "train" else 0 for name, one in self.sets.items()}
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
@@ -192,7 +195,7 @@ class Videosets:
         """Note windows with more faces than the model reads; it reads the first ones, as published."""
         most = self.config.faces
         store = self.streams.stores.get("face")
-        if "face" not in self.config.stream_names or store is None:
+        if "face" not in self.config.stream_names or store is None or self.config.pool_faces:
             return
         count = cache(lambda clip: store.count(clip) if clip in store else 0)
         for name in self.sets:
@@ -212,6 +215,69 @@ class Videosets:
     def captions(self, name: str) -> tuple[str, ...]:
         return self.sets[name].captions or ()
 
+    def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
+        """Features of clips, with clustered people if the data name none; and whether the data name them.
+
+        With `pool_faces`, what the model sees of a person in a clip is one face, the mean.
+        """
+        pooled = self.config.pool_faces
+        left, features = EVERY if pooled else self.config.faces, list[ClipFeatures]()
+        for clip in clips:
+            features.append(self.streams.read(clip, left))
+            left -= len(features[-1].face)
+        eps = self.config.face_eps if self.relink is None else self.relink
+        numbered = self.relink is None and not any((one.person < 0).any() for one in features)
+        if not numbered and self.config.face_clusters == "clip":
+            features = [replace(one, person=link_faces(one.face, eps)) for one in features]
+        elif not numbered:
+            who = iter(link_faces(np.concatenate([one.face for one in features]), eps))
+            features = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in features]
+        return tuple(pool_people(one) if pooled else one for one in features), numbered
+
+    def mask(self, name: str, captions: Sequence[str]) -> list[list[tuple[str, str]]]:
+        """What stands around the blanks of each clip; of a long set once, not for every window."""
+        if self.masked[0] != name:
+            self.masked = name, mask_people(captions)
+        return self.masked[1]
+
+    def rows_of_blanks(self, store: str, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats:
+        """The rows of a store that has one for each blank of a set: those of some clips."""
+        rows, counts = self.streams.stores[store][name], list(map(len, self.mask(name, captions)))
+        if len(rows) != sum(counts):
+            raise InputError(
+                f"{len(rows)} rows for {sum(counts)} blanks",
+                file=self.streams.files[store],
+                video=name,
+                noun="captionset",
+                hint="a row a blank, in the order of the captions",
+            )
+        ends = np.cumsum([0, *counts])
+        return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
+
+    def describe(self, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats | None:
+        """The text features of the blanks of some clips. [blanks, C]"""
+        masked = self.mask(name, captions)
+        count = sum(len(masked[k]) for k in clips)
+        if not count:
+            return None
+        if self.embed is None:
+            return self.rows_of_blanks("text", name, captions, clips)
+        both = [text for k in clips for pair in masked[k] for text in pair]
+        new = [text for text in dict.fromkeys(both) if text not in self.described]
+        for text, row in zip(new, self.embed(new), strict=True) if new else ():
+            self.described[text] = row / max(float(np.linalg.norm(row)), 1e-12)
+        return np.array([self.described[text] for text in both], np.float32).reshape(count, -1)
+
+
+class Videosets(ClipSets):
+    """Captionsets with their features as tokens, MICap's data set: len, [i], collate."""
+
+    config: Config
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        return Pieces(self.config)
+
     def __getitem__(self, i: int) -> Videoset:
         name, first = self.windows[i]
         return self.window(name, range(first, min(first + self.config.clips, len(self.clips(name)))))
@@ -227,45 +293,6 @@ class Videosets:
         tokens = self.pieces.encode(captions, name, blank=self.use != "train")
         text = self.describe(name, one.captions, clips) if "text" in self.config.stream_names else None
         return Videoset(name, features, tokens, text, numbered)
-
-    def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
-        """Features of clips, with clustered people if the data name none; and whether the data name them."""
-        left, features = self.config.faces, list[ClipFeatures]()
-        for clip in clips:
-            features.append(self.streams.read(clip, left))
-            left -= len(features[-1].face)
-        eps = self.config.face_eps if self.relink is None else self.relink
-        numbered = self.relink is None and not any((one.person < 0).any() for one in features)
-        if not numbered:
-            who = iter(link_faces(np.concatenate([one.face for one in features]), eps))
-            features = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in features]
-        return tuple(features), numbered
-
-    def describe(self, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats | None:
-        """The text features of the blanks of some clips. [blanks, C]"""
-        if self.masked[0] != name:  # of a long set once, not for every window
-            self.masked = name, mask_people(captions)
-        masked = self.masked[1]
-        count = sum(len(masked[k]) for k in clips)
-        if not count:
-            return None
-        if self.embed is None:
-            rows = self.streams.stores["text"][name]
-            if len(rows) != sum(map(len, masked)):
-                raise InputError(
-                    f"{len(rows)} rows for {sum(map(len, masked))} blanks",
-                    file=self.streams.files["text"],
-                    video=name,
-                    noun="captionset",
-                    hint="a row a blank, in the order of the captions",
-                )
-            ends = np.cumsum([0, *map(len, masked)])
-            return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
-        both = [text for k in clips for pair in masked[k] for text in pair]
-        new = [text for text in dict.fromkeys(both) if text not in self.described]
-        for text, row in zip(new, self.embed(new), strict=True) if new else ():
-            self.described[text] = row / max(float(np.linalg.norm(row)), 1e-12)
-        return np.array([self.described[text] for text in both], np.float32).reshape(count, -1)
 
     def collate(self, examples: Sequence[Videoset]) -> Batch:
         return collate(examples, self.config)
@@ -322,14 +349,6 @@ def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, not
     if not complete:
         raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
     return complete
-
-
-def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:
-    """The captionsets of a file, or of the file of a folder that has the split (train, val, test) in its name."""
-    path = check_path(path)
-    if path.is_dir():
-        path = pick_split(path, split)
-    return read_sets(Source(open_document(path), notes, noun="captionset"))
 
 
 def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:

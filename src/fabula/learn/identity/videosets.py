@@ -11,8 +11,8 @@ cluster  whole numbers: who is the same person in the set
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -135,6 +135,17 @@ def number_people(clips: Sequence[NDArray[np.int64]], within: str) -> list[NDArr
         number = [0 if within == "none" else number_of.setdefault(int(p), len(number_of)) for p in people]
         numbers.append(np.array(number, np.int64))
     return numbers
+
+
+def pool_people(clip: ClipFeatures) -> ClipFeatures:
+    """One face for each person of a clip, in the order of appearance: the mean of features, of boxes and of times."""
+    people = list(dict.fromkeys(clip.person.tolist()))
+
+    def mean(x: NDArray[Any]) -> NDArray[Any]:
+        rows = [x[clip.person == p].mean(0) for p in people]
+        return np.array(rows, x.dtype).reshape(len(rows), *x.shape[1:])
+
+    return replace(clip, face=mean(clip.face), box=mean(clip.box), at=mean(clip.at), person=np.array(people, np.int64))
 
 
 # --- a batch ---------------------------------------------------------------------------------------------------------

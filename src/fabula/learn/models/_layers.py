@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -118,6 +118,107 @@ def mean_over_processes(n: Tensor) -> Tensor:
         torch.distributed.all_reduce(n)
         n = n / torch.distributed.get_world_size()
     return n
+
+
+def entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy; of nothing, 0. Several processes take the mean over the labels of all, as one would."""
+    n = mean_over_processes(torch.tensor(float(len(labels)), device=logits.device))
+    return F.cross_entropy(logits, labels, reduction="sum") / torch.where(n > 0, n, torch.ones_like(n))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Transformer, post-norm
+
+KV = tuple[Tensor, Tensor]  # keys and values by head
+
+
+class Widths(Protocol):
+    """What a config says of its Transformer."""
+
+    @property
+    def hidden(self) -> int: ...
+    @property
+    def heads(self) -> int: ...
+    @property
+    def feedforward(self) -> int: ...
+    @property
+    def dropout(self) -> float: ...
+
+
+class Attention(nn.Module):
+    """A_h = softmax(Q_h K_hᵀ / √(D/H)),  out = W_o [A_1 V_1; …; A_H V_H]"""
+
+    def __init__(self, config: Widths) -> None:
+        super().__init__()
+        D = config.hidden
+        self.heads, self.dropout = config.heads, config.dropout
+        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
+        nn.init.xavier_uniform_(self.qkv.weight)
+        nn.init.zeros_(self.qkv.bias)
+        nn.init.zeros_(self.out.bias)
+
+    def split(self, x: Tensor) -> Tensor:
+        B, T, D = x.shape
+        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)  # [B, T, D] → [B, H, T, D/H]
+
+    def queries(self, x: Tensor) -> Tensor:
+        D = x.shape[-1]
+        return self.split(F.linear(x, self.qkv.weight[:D], self.qkv.bias[:D]))
+
+    def keys(self, x: Tensor) -> KV:
+        """K and V of what is attended to."""
+        D = x.shape[-1]
+        k, v = F.linear(x, self.qkv.weight[D:], self.qkv.bias[D:]).chunk(2, -1)
+        return self.split(k), self.split(v)
+
+    def forward(self, x: Tensor, kv: KV, allowed: Tensor | None, A: list[Tensor] | None = None) -> Tensor:
+        """x [B, T, D] reads K, V [B, H, S, D/H] where `allowed` [B|1, 1, T|1, S] says.
+
+        A, if given, receives the mean over heads.
+        """
+        q = self.queries(x)
+        if A is not None:
+            a = q @ kv[0].transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, H, T, S]
+            a = a.masked_fill(~allowed, -math.inf) if allowed is not None else a
+            A.append(a.softmax(-1).mean(1))
+        y = F.scaled_dot_product_attention(q, *kv, attn_mask=allowed, dropout_p=self.dropout if self.training else 0.0)
+        projected: Tensor = self.out(y.transpose(1, 2).flatten(2))
+        return projected
+
+
+class EncoderLayer(nn.Module):
+    """x ← LN(x + MHA(x));  x ← LN(x + FFN(x))"""
+
+    def __init__(self, config: Widths) -> None:
+        super().__init__()
+        self.attention, self.ffn = Attention(config), FeedForward(config.hidden, config.feedforward, config.dropout)
+        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        y: Tensor = self.ffn(self.norm(x + self.drop(self.attention(x, self.attention.keys(x), allowed))))
+        return y
+
+
+class DecoderLayer(nn.Module):
+    """x ← LN(x + MHA(x, past));  x ← LN(x + MHA(x, memory));  x ← LN(x + FFN(x))"""
+
+    def __init__(self, config: Widths) -> None:
+        super().__init__()
+        self.own, self.cross, self.ffn = (
+            Attention(config),
+            Attention(config),
+            FeedForward(config.hidden, config.feedforward, config.dropout),
+        )
+        self.norm_own, self.norm_cross = nn.LayerNorm(config.hidden), nn.LayerNorm(config.hidden)
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(
+        self, x: Tensor, past: KV, memory: KV, masks: tuple[Tensor | None, Tensor], A: list[Tensor] | None = None
+    ) -> Tensor:
+        x = self.norm_own(x + self.drop(self.own(x, past, masks[0])))
+        x = self.norm_cross(x + self.drop(self.cross(x, memory, masks[1], A)))
+        y: Tensor = self.ffn(x)
+        return y
 
 
 # ---------------------------------------------------------------------------------------------------------------------

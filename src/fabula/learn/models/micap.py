@@ -20,6 +20,10 @@ Decided where the paper and its code (github.com/katha-ai/MovieIdentityCaptioner
   that a blank may be filled with a word (`fitb_over="vocabulary"`).
 - An id in the very last slot is an id. The code masks that slot: no FITB loss there, a word in the caption loss
   (`compat_last_slot`).
+- One classifier W^V* serves both tasks, which "works best"; the losing arm has a W^P of its own for blanks
+  (`classifier="separate"`).
+- Appendix C would weigh the two losses (`fitb_weight`, `caption_weight`); both are 1. Adam divides a weight out where
+  each loss has a step of its own, so weigh with `--pass-steps together`.
 - Caption loss: the mean over people plus the mean over other tokens, as the code; eq. 15 is one sum
   (`caption_loss="mean"`).
 - FITB-only code moves ids, START and END to the rows 0 … 13 of the word table, which are BERT's [unused]; here they
@@ -31,7 +35,6 @@ Decided where the paper and its code (github.com/katha-ai/MovieIdentityCaptioner
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,10 +47,9 @@ from torch import Tensor, nn
 from fabula.core.errors import SpecError
 from fabula.documents.fields import JsonDict
 from fabula.learn.identity.videosets import Batch
-from fabula.learn.models._layers import FeedForward, SmallConfig, mean_over_processes
+from fabula.learn.models._layers import KV, DecoderLayer, EncoderLayer, SmallConfig, entropy
 
 STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
-KV = tuple[Tensor, Tensor]  # keys and values by head
 SPECIALS = 3  # between words and people; the last stands for a blank
 
 
@@ -71,6 +73,7 @@ class Config(SmallConfig):
     blanks: int = 17  # of a set
     clusters: int = 400  # rows of the cluster table (the FITB-only code has 300)
     face_clusters: Literal["set", "clip", "none"] = "set"  # one person over all clips; within each clip alone; not said
+    pool_faces: bool = False  # a person's faces of a clip are one, their mean (with "clip": FillIn's face clusters)
     face_eps: float = 0.75  # where the data do not say who is who: faces within this cosine distance are one person's
     box_width: float = 854.0  # of the video the boxes were found in
     box_height: float = 480.0
@@ -89,7 +92,10 @@ class Config(SmallConfig):
     dropout: float = 0.1
     # losses
     fitb_over: Literal["people", "vocabulary"] = "people"  # whom a blank is chosen among: see top
+    classifier: Literal["shared", "separate"] = "shared"  # joint: of blanks and of words, or one for blanks alone
     caption_loss: Literal["split_mean", "mean"] = "split_mean"  # mean of people + mean of words, or one mean
+    fitb_weight: float = 1.0  # of the loss of blanks: see top
+    caption_weight: float = 1.0  # of the loss of captions
     compat_last_slot: bool = False  # an id in the last slot is no id
     compat_low_rows: bool = False  # FITB-only: ids, START and END in rows 0 … 13 of the word table
     # decoding
@@ -104,6 +110,8 @@ class Config(SmallConfig):
             raise SpecError(f"streams is {self.streams!r}; use some of {', '.join(STREAMS)}, with commas")
         if self.task != "fitb" and not set(names) - {"text"}:
             raise SpecError("captioning needs a visual stream, and streams is only text; use task=fitb")
+        if self.classifier == "separate" and (self.task != "joint" or self.fitb_over != "people"):
+            raise SpecError("classifier=separate is for task=joint, and for blanks filled with people (fitb_over)")
         if self.vocabulary and len(self.vocabulary) != self.words:
             raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
         if self.hidden % self.heads:
@@ -144,86 +152,6 @@ class Config(SmallConfig):
     def size(self) -> int:
         """|V*|: rows of the word table."""
         return self.end + 1
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Transformer, post-norm
-
-
-class Attention(nn.Module):
-    """A_h = softmax(Q_h K_hᵀ / √(D/H)),  out = W_o [A_1 V_1; …; A_H V_H]"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        D = config.hidden
-        self.heads, self.dropout = config.heads, config.dropout
-        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
-        nn.init.xavier_uniform_(self.qkv.weight)
-        nn.init.zeros_(self.qkv.bias)
-        nn.init.zeros_(self.out.bias)
-
-    def split(self, x: Tensor) -> Tensor:
-        B, T, D = x.shape
-        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)  # [B, T, D] → [B, H, T, D/H]
-
-    def queries(self, x: Tensor) -> Tensor:
-        D = x.shape[-1]
-        return self.split(F.linear(x, self.qkv.weight[:D], self.qkv.bias[:D]))
-
-    def keys(self, x: Tensor) -> KV:
-        """K and V of what is attended to."""
-        D = x.shape[-1]
-        k, v = F.linear(x, self.qkv.weight[D:], self.qkv.bias[D:]).chunk(2, -1)
-        return self.split(k), self.split(v)
-
-    def forward(self, x: Tensor, kv: KV, allowed: Tensor | None, A: list[Tensor] | None = None) -> Tensor:
-        """x [B, T, D] reads K, V [B, H, S, D/H] where `allowed` [B|1, 1, T|1, S] says.
-
-        A, if given, receives the mean over heads.
-        """
-        q = self.queries(x)
-        if A is not None:
-            a = q @ kv[0].transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, H, T, S]
-            a = a.masked_fill(~allowed, -math.inf) if allowed is not None else a
-            A.append(a.softmax(-1).mean(1))
-        y = F.scaled_dot_product_attention(q, *kv, attn_mask=allowed, dropout_p=self.dropout if self.training else 0.0)
-        projected: Tensor = self.out(y.transpose(1, 2).flatten(2))
-        return projected
-
-
-class EncoderLayer(nn.Module):
-    """x ← LN(x + MHA(x));  x ← LN(x + FFN(x))"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.attention, self.ffn = Attention(config), FeedForward(config.hidden, config.feedforward, config.dropout)
-        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
-        y: Tensor = self.ffn(self.norm(x + self.drop(self.attention(x, self.attention.keys(x), allowed))))
-        return y
-
-
-class DecoderLayer(nn.Module):
-    """x ← LN(x + MHA(x, past));  x ← LN(x + MHA(x, memory));  x ← LN(x + FFN(x))"""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.own, self.cross, self.ffn = (
-            Attention(config),
-            Attention(config),
-            FeedForward(config.hidden, config.feedforward, config.dropout),
-        )
-        self.norm_own, self.norm_cross = nn.LayerNorm(config.hidden), nn.LayerNorm(config.hidden)
-        self.drop = nn.Dropout(config.dropout)
-
-    def forward(
-        self, x: Tensor, past: KV, memory: KV, masks: tuple[Tensor | None, Tensor], A: list[Tensor] | None = None
-    ) -> Tensor:
-        x = self.norm_own(x + self.drop(self.own(x, past, masks[0])))
-        x = self.norm_cross(x + self.drop(self.cross(x, memory, masks[1], A)))
-        y: Tensor = self.ffn(x)
-        return y
 
 
 @dataclass
@@ -286,6 +214,8 @@ class Model(nn.Module):
         self.word, self.position = nn.Embedding(config.size, D), nn.Embedding(config.tokens, D)
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.head = nn.Linear(D, config.people + 1 if config.task == "fitb" else config.size)
+        if config.classifier == "separate":
+            self.person_head = nn.Linear(D, config.people)
 
     # --- encoder -----------------------------------------------------------------------------------------------------
 
@@ -342,8 +272,8 @@ class Model(nn.Module):
 
     def person_logits(self, h: Tensor) -> Tensor:
         """Over people P1 … (eq. 10), or over all classes the head has. [n, D] → [n, P | V]"""
-        logits: Tensor = self.head(h)
-        if self.config.fitb_over == "vocabulary":
+        logits: Tensor = self.person_head(h) if self.config.classifier == "separate" else self.head(h)
+        if self.config.fitb_over == "vocabulary" or self.config.classifier == "separate":
             return logits
         first = 1 if self.config.task == "fitb" else self.config.blank + 1
         return logits[..., first : first + self.config.people]
@@ -373,15 +303,19 @@ class Model(nn.Module):
             person[:, -1] = False
         if part == "fitb":
             loss = entropy(self.person_logits(h[person]), self.person_classes(after[person]))
-            return {"loss": loss, "fitb": loss.detach()}
+            return {"loss": self.config.fitb_weight * loss, "fitb": loss.detach()}
         word = real & ~person & (after != self.config.blank)
         if self.config.caption_loss == "mean":
             every = person | word
             loss = entropy(self.head(h[every]), after[every])
-            return {"loss": loss, "caption": loss.detach()}
+            return {"loss": self.config.caption_weight * loss, "caption": loss.detach()}
         people = entropy(self.head(h[person]), after[person])
         words = entropy(self.head(h[word]), after[word])
-        return {"loss": people + words, "people": people.detach(), "words": words.detach()}
+        return {
+            "loss": self.config.caption_weight * (people + words),
+            "people": people.detach(),
+            "words": words.detach(),
+        }
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
@@ -520,12 +454,6 @@ class Tape:
     def choose(self, rows: Tensor) -> None:
         """Go on with these rows."""
         self.past = [None if kv is None else (kv[0][rows], kv[1][rows]) for kv in self.past]
-
-
-def entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy; of nothing, 0. Several processes take the mean over the labels of all, as one would."""
-    n = mean_over_processes(torch.tensor(float(len(labels)), device=logits.device))
-    return F.cross_entropy(logits, labels, reduction="sum") / torch.where(n > 0, n, torch.ones_like(n))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ the video; each query says how likely it is an event, where it lies and in which
 Decided where paper, published code and the PSS paper's partial code (github.com/ttengwang/PDVC,
 github.com/anilbatra2185/pss_soda_matching) disagree or are silent:
 
+- The matching cost is PDVC's class + GIoU, also in the PSS authors' code; the PSS paper's text has −IoU: `cost="iou"`.
 - Ordered matchers sort queries by centre, whole rows. The published code sorts centres and lengths independently, so
   that lengths no longer belong to their centres in the cost; `compat_independent_sort` does the same.
 - Steps that an ordered matcher leaves out: with "ordered" they have no loss, with "soft" each takes a random query;
@@ -111,7 +112,8 @@ class Config(SmallConfig):
         "auto"  # queries for unmatched steps, see top; complete: the cheapest ordered matching that leaves none out
     )
     compat_independent_sort: bool = False  # sort centres and lengths independently (the PSS code's bug)
-    cost_class: float = 2.0  # weights of the matching cost
+    cost: Literal["class+giou", "iou"] = "class+giou"  # of a pair in matching; iou: −IoU alone, as the PSS paper says
+    cost_class: float = 2.0  # weights of the matching cost class+giou
     cost_giou: float = 4.0
     cost_l1: float = 0.0
     # losses
@@ -155,11 +157,23 @@ class Config(SmallConfig):
 
 def giou(a: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
     """Generalised IoU of all spans a, b: IoU − (hull − union)/hull. [..., N, 2], [..., M, 2] → [..., N, M]"""
+    inter, union, hull = cover(a, b)
+    return inter / (union + eps) - (hull - union) / (hull + eps)
+
+
+def iou(a: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
+    """IoU of all spans a, b. [..., N, 2], [..., M, 2] → [..., N, M]"""
+    inter, union, _ = cover(a, b)
+    return inter / (union + eps)
+
+
+def cover(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Lengths of intersection, union and hull of all spans a, b. [..., N, 2], [..., M, 2] → 3 × [..., N, M]"""
     a, b = a[..., :, None, :], b[..., None, :, :]
     inter = (torch.minimum(a[..., 1], b[..., 1]) - torch.maximum(a[..., 0], b[..., 0])).clamp(min=0)
     union = (a[..., 1] - a[..., 0]) + (b[..., 1] - b[..., 0]) - inter
     hull = (torch.maximum(a[..., 1], b[..., 1]) - torch.minimum(a[..., 0], b[..., 0])).clamp(min=0)
-    return inter / (union + eps) - (hull - union) / (hull + eps)
+    return inter, union, hull
 
 
 def precise(x: Tensor) -> Tensor:
@@ -574,6 +588,8 @@ class Model(nn.Module):
             raise SpecError("a captioner needs a vocabulary; build one, or use captioner='none'")
         if config.proposals == "gt" and config.captioner == "none":
             raise SpecError("proposals='gt' trains captions alone, and captioner='none' has none")
+        if config.matcher == "marginal" and config.cost != "class+giou":
+            raise SpecError(f"cost={config.cost} has no effect with matcher=marginal, which has costs of its own")
         D = c.hidden
         self.pyramid = Pyramid(c)
         self.encoder = nn.ModuleList(EncoderLayer(c) for _ in range(c.encoder_layers))
@@ -700,8 +716,13 @@ class Model(nn.Module):
         return {"loss": total, **named}
 
     def cost(self, logits: Tensor, boxes: Tensor, targets: Tensor) -> Tensor:
-        """C[q, t] = 2·class + 4·(−GIoU) + 0·L1; class: focal cost of an event less that of none. [B, Q, K]"""
+        """C[q, t] = 2·class + 4·(−GIoU) + 0·L1; class: focal cost of an event less that of none. [B, Q, K]
+
+        With cost="iou": C[q, t] = −IoU.
+        """
         c = self.config
+        if c.cost == "iou":
+            return -iou(to_span(boxes), to_span(targets))
         p = logits.sigmoid()
         event = c.focal_alpha * (1 - p) ** c.focal_gamma * -(p + 1e-8).log()
         other = (1 - c.focal_alpha) * p**c.focal_gamma * -(1 - p + 1e-8).log()

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 SEGMENTS = ("SODA_d", "mIoU")
 CAPTIONS = ("METEOR", "SODA_c")  # of PDVC's evaluator
+ORDERED_LOSS = {  # as github.com/anilbatra2185/pss_soda_matching computes it; the cost is PDVC's class + GIoU
+    "matcher": "soft",
+    "soft_class": True,
+    "compat_independent_sort": True,
+    "cost": "class+giou",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +133,17 @@ class Task(base.Task):
             model="pdvc",
             config={"frames": 150, "queries": 100, "max_count": 20, "ec_alpha": 1.0},
         ),
+        "pss-youcook2": base.Preset(
+            about="PSS's own model on YouCook2: PDVC with the ordered soft loss of the authors' code",
+            model="pdvc",
+            config={"frames": 200, "queries": 100, "max_count": 20, "ec_alpha": 1.0, **ORDERED_LOSS},
+            options={"min_count": 2, "words_from": "train+val"},
+        ),
+        "pss-tasty": base.Preset(
+            about="PSS's own model on Tasty: PDVC with the ordered soft loss of the authors' code",
+            model="pdvc",
+            config={"frames": 150, "queries": 100, "max_count": 20, "ec_alpha": 1.0, **ORDERED_LOSS},
+        ),
     }
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -205,6 +222,8 @@ class Task(base.Task):
         recipe = metadata.get("recipe")
         if bool(options.videos) == (options.features is not None):
             raise SpecError("name raw videos, or --features: one of the two")
+        if needs_steps(config) and (options.features is None or options.data is None):
+            raise SpecError("the run captions true segments (proposals=gt): name --features, and --data that has them")
         if options.videos:
             return self.video_data(config, recipe, options, watch)
         assert options.features is not None
@@ -237,8 +256,6 @@ class Task(base.Task):
         from fabula.learn.data import Steps
         from fabula.learn.raw import RawVideos
 
-        if needs_steps(config):
-            raise SpecError("this model captions known steps; give --features and --data")
         for name in ("data", "rate", "format"):
             if getattr(options, name) is not None:
                 raise SpecError(f"--{name} has no effect for raw videos: their duration is known")
@@ -252,9 +269,10 @@ class Task(base.Task):
         return (event.caption for story in result.values() for event in story.events)
 
     def write(self, result: Corpus, path: Path) -> None:
+        """A submission whose events carry `proposal_score`: the confidence that ranks them."""
         from fabula import io
 
-        io.write(result, path, "submission")
+        io.write(as_corpus([replace(story, duration=None) for story in result.values()]), path, "pdvc")
 
     def count(self, result: Corpus) -> str:
         return f"{len(result):,} videos, {result.events:,} segments"

@@ -13,7 +13,7 @@ from fabula.core.means import add_up, f1, f1_of, mean
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Values
-from fabula.metrics.stories.base import Pair, StoryMetric, find_runs
+from fabula.metrics.stories.base import TOP_RULE, Pair, StoryMetric, find_runs
 from fabula.pair.grid import Grid, Mask
 
 Hits = Callable[[float], Mask]  # level → [C]
@@ -28,7 +28,7 @@ class Covered(StoryMetric):
     perfect_score: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "top=none": "all predictions count",
-        "top": "only the first {} predictions of a video count",
+        "top": TOP_RULE,
         "f1=videos": "F1 is made per video",
         "f1=means": "F1 is made of mean precision and mean recall",
         "f1=levels": "F1 is made of mean precision and recall at each τ",
@@ -40,7 +40,7 @@ class Covered(StoryMetric):
         "cmp=>=": "the overlap must reach τ",
     }
 
-    top: int | None = None  # only the first N predictions of the file count
+    top: int | None = None  # only N predictions count: the most confident with order=time, else the first of the file
     f1: Literal["videos", "means", "levels"] = "videos"  # of each video · of mean P and R · of those at each level
     best_by: Literal["f1", "each"] = "f1"  # refs=best: one set for all, or the best P and the best R on their own
 

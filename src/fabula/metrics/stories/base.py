@@ -9,6 +9,8 @@ missing  zero: a reference video without predictions counts as 0 · drop: it doe
 order    time: both sides sorted by start, end and words, so that no number depends on the order of a file
          start: both sides sorted by start alone, ties as in the file · predictions: so, and only the predictions
          file: neither is sorted
+top      where a metric has it, only N predictions of a video count: with order=time the most confident ones; with the
+         orders of published evaluators, or where the file gives no confidences, the first ones of the file
 segments checked: reversed, zero-length and negative ones match nothing · raw: no segment is judged
          swap: not judged either, and the ends of a reversed one are exchanged
 """
@@ -37,6 +39,8 @@ from fabula.text import token_table
 BLOCK = 512  # videos
 CACHED = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
 RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes each; of four rules in any case
+
+TOP_RULE = "only {} predictions of a video count: the most confident with order=time, else the first of the file"
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
@@ -279,7 +283,7 @@ class StoryMetric(Metric):
                 refset.append(k)
                 golds.append(group)
                 guesses.append(len(preds))
-            preds.append(take_first(pred, top))
+            preds.append(take_top(pred, top, self.order))
         order: Order = "file" if self.order == "predictions" else self.order
         if self.refs == "merged":
             refs_sorted = pool_stories(videos, golds, order, self.keeps_events)
@@ -374,9 +378,15 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
     return found
 
 
-def take_first(pred: Story, top: int | None) -> Story:
-    """The first N predictions of the file."""
-    return pred if top is None or top >= len(pred) else pred.part(0, top)
+def take_top(pred: Story, top: int | None, order: str) -> Story:
+    """The N most confident predictions with order=time; else, or where the file gives no confidences, its first N."""
+    if top is None or top >= len(pred):
+        return pred
+    scores = pred.scores if order == "time" else None
+    if scores is None or np.isnan(scores).all():
+        return pred.part(0, top)
+    ranked = np.argsort(-scores, kind="stable")  # the first of equals first, those without a confidence last
+    return pred.rearranged(sorted(ranked[:top].tolist()))
 
 
 def mean_each(values: Array, counts: Array) -> Array:

@@ -7,7 +7,7 @@ The denominator is what the published code divides by; short predictions are rew
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from fabula.data.stories import join_spans
 from fabula.metrics.base import Array
-from fabula.metrics.stories.base import Pair, StoryMetric, mean_each
+from fabula.metrics.stories.base import TOP_RULE, Pair, StoryMetric, mean_each
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import endless, shared
 
@@ -25,6 +25,10 @@ class Metric(StoryMetric):
     name: ClassVar[str] = "mJaccard"
     perfect_score: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
+    rules: ClassVar[Mapping[str, str]] = {"top=none": "all predictions count", "top": TOP_RULE}
+    late: ClassVar[frozenset[str]] = frozenset({"top"})
+
+    top: int | None = None  # only the N most confident predictions count
 
     def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
         best = np.concatenate([grid.best(self.shares(grid)) for grid in self.tiles(pairs)])  # [ΣG]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from fabula import io
 from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
@@ -12,9 +12,11 @@ from fabula.core.errors import SpecError
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.documents.files import check_path, dump_json
 from fabula.documents.objects import is_one
+from fabula.io.idlist import read_ids
 from fabula.verbs.keywords import Data, LintKeywords
 
 if TYPE_CHECKING:
+    from fabula.data.statistics import Statistics
     from fabula.documents.safe_open import File
 
 
@@ -26,8 +28,14 @@ class LintOptions(Options):
         None, "Format of the file (fabula list formats), or 'captions'. Default: detected from the content."
     )
     refs_format: str | None = option(None, "Format of the references. Default: detected from the content.")
+    ids: Any = option(
+        None,
+        "Compare only with these ids of the references: a file of ids, or FILE:NAME for a list of a JSON object.",
+        metavar="FILE[:NAME]",
+    )
     fix: Path | None = option(None, "Write a repaired copy, and the list of repairs to FIX.fixes.json.", writes=True)
     task: str | None = option(None, "Task of the file (fabula list tasks). Default: detected from the content.")
+    stats: bool = option(False, "Also print the number of videos and segments and their mean durations.")
 
     def check_fix(self, file: File) -> None:
         if self.fix and self.fix.exists() and isinstance(file, Path) and file.exists() and self.fix.samefile(file):
@@ -43,6 +51,7 @@ class Linted:
     report: Report
     fixed: Path | None = None  # the repaired copy
     mended: Mended | None = None
+    stats: Statistics | None = None  # where they were asked for
 
     @property
     def sound(self) -> bool:
@@ -50,7 +59,8 @@ class Linted:
 
     def to_dict(self) -> dict[str, object]:
         """As `fabula lint --json` writes it."""
-        return {"file": str(self.file), "format": self.format, **self.fixes(), **self.report.to_dict()}
+        stats = {} if self.stats is None else {"stats": self.stats.to_dict()}
+        return {"file": str(self.file), "format": self.format, **stats, **self.fixes(), **self.report.to_dict()}
 
     def fixes(self) -> dict[str, object]:
         """What was done; empty where nothing was to be."""
@@ -82,14 +92,19 @@ def lint(
     options = read_keywords("lint", keywords, options or LintOptions())
     path, fix = as_file(file, "data", "either", options.task, options.format), options.fix
     options.check_fix(path)
+    if options.ids is not None and refs in ((), []):
+        raise SpecError("--ids chooses among the references; name them with --refs")
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
     truth = tuple(as_file(ref, "references", "references", options.task, options.refs_format) for ref in several)
-    request = CheckRequest(path, truth, options.format, options.refs_format)
+    request = CheckRequest(path, truth, options.format, options.refs_format, read_ids(options.ids))
     kind: Kind = kind_of(request, options.task)
+    if options.stats and kind.statistics is None:
+        raise SpecError(f"--stats describes the segments of videos; {path} holds {kind.name}")
     report, format_read = kind.look(request)
+    stats = kind.statistics(request) if options.stats and kind.statistics is not None else None
     if not fix:
-        return Linted(path, format_read, report)
-    found = Linted(path, format_read, report, fix, kind.mend(request, fix))
+        return Linted(path, format_read, report, stats=stats)
+    found = Linted(path, format_read, report, fix, kind.mend(request, fix), stats)
     dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
     return found
 

@@ -26,7 +26,7 @@ from fabula.core.rows import CROWDED
 from fabula.core.spec import show
 from fabula.metrics.base import Array, once
 from fabula.metrics.stories._families.overlap_pairs import OverlapPairs
-from fabula.metrics.stories.base import Pair, Stories, StoryMetric, Tokens
+from fabula.metrics.stories.base import TOP_RULE, Pair, Stories, StoryMetric, Tokens
 from fabula.pair.grid import Grid, Index, Mask
 from fabula.pair.strips import is_large, strips
 
@@ -49,7 +49,7 @@ class Localised(StoryMetric):
         "garbage=random": "a prediction that overlaps nothing is compared with random letters",
         "garbage=last": "of the predictions that overlap nothing at most the last one counts",
         "top=none": "all predictions count",
-        "top": "only the first {} predictions of a video count",
+        "top": TOP_RULE,
         "nonascii=keep": "non-ASCII characters stay",
         "nonascii=blank": "non-ASCII characters become blanks",
         "cmp=>": "the overlap must exceed τ",
@@ -59,7 +59,7 @@ class Localised(StoryMetric):
 
     tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
     garbage: Literal["zero", "abc", "random", "last"] = "zero"
-    top: int | None = None  # only the first N predictions of the file count
+    top: int | None = None  # only N predictions count: the most confident with order=time, else the first of the file
     tok: Literal["ptb", "none"] = "ptb"
     nonascii: Literal["keep", "blank"] = "keep"
     cmp: Literal[">=", ">"] = ">="

@@ -32,6 +32,7 @@ def command(file: Path, refs: tuple[Path, ...], options: Outputs) -> None:
 
     \b
     fabula lint train.json
+    fabula lint train.json --stats
     fabula lint preds.json --refs val_1.json val_2.json --json lint.json --fix repaired.json
     fabula lint boxes.json --refs region_descriptions.json --format coco:xyxy
     fabula lint filled.csv --refs references.csv
@@ -47,6 +48,7 @@ def command(file: Path, refs: tuple[Path, ...], options: Outputs) -> None:
         document=found.to_dict,
         lines=lambda: report.plain(found.report),
         drawn=lambda: report.rich_table(found.report, file),
+        after=lambda: [] if found.stats is None else report.list_statistics(found.stats),
     )
     show(shown, options.json_)
     print_note(report.summary(found.report, file, found.format))

@@ -1,0 +1,1 @@
+"""Tables of papers: their files, and runs of them that are killed."""

@@ -1,0 +1,36 @@
+"""Texts that must stay as they are: each is a file beside its test, and a module that has them writes them anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Texts = Mapping[str, Callable[[], str]]
+
+
+def as_text(document: object) -> str:
+    """JSON, a line a value; numbers with eight digits, so that another machine writes the same."""
+    return json.dumps(shorten(document), indent=1, ensure_ascii=False)
+
+
+def shorten(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{value:.8g}") if value == value else "nan"
+    if isinstance(value, Mapping):
+        return {str(name): shorten(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [shorten(part) for part in value]
+    return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def read_stored(folder: Path, name: str) -> str:
+    return (folder / f"{name}.txt").read_text("utf-8")
+
+
+def write_stored(folder: Path, texts: Texts) -> None:
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for name, write in texts.items():
+        (folder / f"{name}.txt").write_text(write() + "\n", "utf-8")
