@@ -102,6 +102,7 @@ def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Ca
     result = task.predict_in_parts(Path(path), data, options, notes, callbacks.watch)
     if result is None:
         result = task.postprocess(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+        result = task.refine(result, options, notes, callbacks.watch)
         if warning := warn_of_captions(task.captions(result, data)):
             callbacks.warn(warning)
     report_notes(notes, callbacks)
