@@ -296,7 +296,8 @@ def test_numbers_of_people():
 def test_one_face_for_each_person():
     clip = videosets.ClipFeatures(
         "c", np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), np.array([[1.0], [3.0], [5.0]], np.float32),
-        np.array([[0, 0, 2, 2], [0, 0, 1, 1], [0, 0, 4, 4]], np.float32), np.array([0.0, 1.0, 4.0]), np.array([7, 2, 7]),
+        np.array([[0, 0, 2, 2], [0, 0, 1, 1], [0, 0, 4, 4]], np.float32),
+        np.array([0.0, 1.0, 4.0]), np.array([7, 2, 7]),
     )  # fmt: skip
     one = videosets.pool_people(clip)
     assert (
