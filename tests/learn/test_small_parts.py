@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.data.moments import Query  # noqa: E402
-from fabula.learn import train  # noqa: E402
+from fabula.learn import official, train  # noqa: E402
 from fabula.learn.identity import analysis, clips, windows  # noqa: E402
 from fabula.learn.loop import loader  # noqa: E402
 from fabula.learn.options import Settings, Share  # noqa: E402
@@ -160,6 +161,18 @@ def test_words_of_the_training_queries():
     assert vcmr.words_of(queries) == ("<s>", "<pad>", "a", "dog", "cat", "runs", "the", "<unk>")
 
 
+def test_a_word_with_two_indices_is_named(tmp_path):
+    path = tmp_path / "words.json"
+    path.write_text(json.dumps({"ix_to_word": {"1": "a", "2": "b", "3": "b", "4": "x"}}))
+    with pytest.raises(InputError, match="the word 'b' has two indices; repair the file"):
+        official.read_vocabulary(path)
+    path.write_text(json.dumps({"ix_to_word": {"0": "<eos>", "1": "a", "2": "b", "3": "x"}}))
+    assert official.read_vocabulary(path) == ("a", "b", "<unk>")
+    path.write_text(json.dumps({"ix_to_word": {"1": "a", "3": "b"}}))
+    with pytest.raises(InputError, match="2 words, but none has index 2"):
+        official.read_vocabulary(path)
+
+
 # people
 
 
@@ -170,7 +183,7 @@ def test_faces_are_known_again():
     assert (
         people.sums[0].tolist() == pytest.approx([1.96, 0.28]) and people.meet([-east]) == [2] and len(people.sums) == 3
     )
-    assert people.meet([east, between]) == [3, 0]  # each of a clip is another: the nearer one is the known face
+    assert people.meet([east, between]) == [0, 3]  # each of a clip is another; of equally near ones the first is known
     numbered = windows.People(0.25)
     assert (
         numbered.meet([east, north], [7, 3]) == [0, 1]
