@@ -93,7 +93,15 @@ def test_ids_of_any_spelling(tmp_path: Path) -> None:
 def test_a_folder_has_its_files_by_name(tmp_path: Path) -> None:
     for split in ("training", "val"):
         write_files(tmp_path, split)
-    for name in ("LSMDC16_annos_val.csv", "valSets.csv", "valSets_2.csv", "train_valSets.csv", "notes.txt"):
+    for name in (
+        "LSMDC16_annos_val.csv",
+        "references_val_new.csv",
+        "references_train_val_new.csv",
+        "valSets.csv",
+        "valSets_2.csv",
+        "train_valSets.csv",
+        "notes.txt",
+    ):
         (tmp_path / name).write_text("a\tb\n")
     found = find_tables(tmp_path, "val")
     assert found is not None and found.ids is not None and found.sets is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -287,30 +286,6 @@ def test_files_that_are_no_networks(tmp_path):
         detector("yunet").detect(pixels)
     with pytest.raises(InputError, match="no such file of weights"):
         embedder(f"sface:{tmp_path / 'none.onnx'}").embed(faces)
-
-
-def test_facenets_pixels(monkeypatch, tmp_path):
-    """(x − 127.5)/128 of 160 × 160 pixels, red first; the answer has length 1."""
-    seen = []
-
-    def run(session, output, name, x, path):
-        seen.append(x)
-        return np.full((len(x), 512), 3, np.float32)
-
-    value = SimpleNamespace(name="x", shape=["k", 3, 160, 160])
-    session = SimpleNamespace(get_inputs=lambda: [value], get_outputs=lambda: [value])
-    monkeypatch.setattr("fabula.media.people.embedders.arcface.open_session", lambda *_: session)
-    monkeypatch.setattr("fabula.media.people.embedders.arcface.run_session", run)
-    (tmp_path / "net.onnx").write_bytes(b"")
-    one = embedder(f"facenet:{tmp_path / 'net.onnx'}")
-    faces = np.zeros((2, 112, 112, 3), np.uint8)
-    faces[..., 0], faces[..., 1] = 255, 127
-    np.testing.assert_allclose(np.linalg.norm(one.embed(faces), axis=1), 1, rtol=1e-6)
-    assert seen[0].shape == (2, 3, 160, 160)
-    assert seen[0][0, :, 80, 80].tolist() == [127.5 / 128, -0.5 / 128, -127.5 / 128]
-    assert one.embed(faces[:0]).shape == (0, 512) and "user's to know" in one.licence
-    with pytest.raises(SpecError, match="--embedder facenet:FILE"):
-        embedder("facenet").embed(faces)
 
 
 def test_networks_of_another_kind(wheel):

@@ -116,8 +116,9 @@ def find_tables(folder: Path, split: str) -> SplitFiles | None:
     of_split = [
         f for f, words in tables.items() if set(names) & set(words) and not any(word.endswith("sets") for word in words)
     ]
-    ids = [f for f in of_split if any(w.startswith("onlyids") or w == "references" for w in tables[f])]
-    captions = [f for f in of_split if f not in ids]
+    only_ids = [f for f in of_split if any(word.startswith("onlyids") for word in tables[f])]
+    ids = only_ids or [f for f in of_split if "references" in tables[f]]
+    captions = [f for f in of_split if f not in only_ids and "references" not in tables[f]]
     blanks = [f for f in captions if "blank" in tables[f]]
     if not captions:
         return None
