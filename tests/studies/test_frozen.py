@@ -33,6 +33,7 @@ FOLDER = Path(__file__).parent / "frozen"
 SYSTEMS = {"rank": ("a", "b", "c"), "preference": ("a", "b", "c")}
 GOLD = {
     "richer": {"static": "b", "accuracy": {"b": [4, 5]}},
+    "yes-no": {"static": {"b": [1, 1]}, "accuracy": {"b": [4, 5]}},
     "preference": {"better": "a"},
     "rank": {"rank": {"a": [1, 1]}},
     "scale": {"accuracy": {"b": [3, 5]}},
@@ -219,7 +220,7 @@ def test_a_choice_without_positions_for_agreement():
 def test_measures_and_shares():
     assert {name: make_form(name).measures for name in FORMS} == {
         **{"richer": ("static", "dynamic", "accuracy"), "preference": ("better",), "rank": ("rank",)},
-        **{"scale": ("accuracy",), "true": ("true",)},
+        **{"scale": ("accuracy",), "true": ("true",), "yes-no": ("static", "dynamic", "accuracy")},
     }
     form = make_form("richer")
     assert [form.is_share(m) for m in ("static", "dynamic", "accuracy", "true", "better")] == [
@@ -410,6 +411,7 @@ def test_defaults_of_a_plan():
             "consent": plan.consent,
             "contact": "",
             "intro": "",
+            "rater_id": "",
         },
         **{"return_code": "", "return_url": "", "seed": 0},
         "exclude": {"checks": 0.75, "hurried": 0.2, "same": 0.95},

@@ -325,6 +325,7 @@ class ExportOptions(StoreOptions):
     licence: str = option("unknown", "Licence of the captions, for the card.")
     layouts: tuple[str, ...] = option((), "Also write files for: label-studio, potato.", parts=True)
     embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
+    logits: bool = option(False, "Write a judge's marks of 0 to 100 as logits, the scale of a trained evaluator.")
     kinds: bool = option(False, "Also write the kind of each caption, static or dynamic, into its line (branch).")
     overwrite: bool = option(
         False, "Replace a benchmark even if its files were changed, and delete files added to its folder."
@@ -343,9 +344,17 @@ def export(options: ExportOptions) -> JsonDict:
             raise SpecError(f"no layout is called {layout!r}; there are: {', '.join(LAYOUTS)}")
     layouts = tuple(dict.fromkeys(("huggingface", *options.layouts)))
     settings = Export(
-        options.split, options.name, options.licence, layouts, embedder=options.embedder, kinds=options.kinds
+        options.split,
+        options.name,
+        options.licence,
+        layouts,
+        embedder=options.embedder,
+        kinds=options.kinds,
+        logits=options.logits,
     )
     embed = count.load_embedder(options.embedder)()
     with Store(options.store) as store:
         recipe = store.find_recipe(options.recipe)
+        if options.logits and store.recipes()[recipe]["scorer"] != "judge":
+            raise SpecError("--logits is for a judge's marks; this recipe's scores are no marks of 0 to 100")
         return write_benchmark(store, recipe, options.out, settings, embed, options.overwrite)

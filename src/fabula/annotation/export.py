@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +51,7 @@ class Export:
     eps: float = 0.01
     embedder: str = "hashing"
     kinds: bool = False  # each line says the branch of its caption
+    logits: bool = False  # a judge's mark 0–100 is written as the logit of its share
     counts: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
@@ -128,7 +130,7 @@ def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed
                 }
                 left.write(as_line({"desc_id": moment.id, **{k: v for k, v in why.items() if v}}))
                 continue
-            chosen = document["chosen"]
+            chosen = as_logit(document["chosen"]) if settings.logits else document["chosen"]
             rows.append(make_row(moment, chosen))
             lines.write(as_line(as_released(moment, chosen) | ({"branch": chosen["branch"]} if settings.kinds else {})))
             whence.write(as_line({"desc_id": moment.id, "recipe": recipe, **document}))
@@ -162,6 +164,14 @@ def as_released(moment: Moment, chosen: JsonDict) -> JsonDict:
         "fig_desc": chosen["text"],
         "fig_desc_score": chosen["score"],
     }
+
+
+def as_logit(chosen: JsonDict) -> JsonDict:
+    """A mark m of 0–100 as ln(p / (1 − p)), p = m/100 kept between .005 and .995: the scale of a matching logit."""
+    if chosen["score"] is None:
+        return chosen
+    p = min(0.995, max(0.005, chosen["score"] / 100))
+    return {**chosen, "score": round(math.log(p / (1 - p)), 5)}
 
 
 def make_row(m: Moment, chosen: JsonDict) -> Row:

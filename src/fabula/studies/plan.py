@@ -136,7 +136,8 @@ class Plan:
         return self.analysis.primary or self.make_form().measures[0]
 
     def to_dict(self) -> JsonDict:
-        return dataclasses.asdict(self)
+        document = dataclasses.asdict(self)
+        return document if self.rater_id else {k: v for k, v in document.items() if k != "rater_id"}
 
     @classmethod
     def of(cls, document: JsonDict) -> Plan:

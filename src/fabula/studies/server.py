@@ -93,7 +93,6 @@ class Desk(TokenDesk):
         state = {
             "title": plan.title,
             "intro": plan.intro,
-            "guide": self.store.form.guide,
             "consent": plan.consent,
             "contact": plan.contact,
             "simulated": self.store.simulated,
@@ -102,6 +101,8 @@ class Desk(TokenDesk):
             "of": count,
             "done": place >= count,
         }
+        if self.store.form.guide:
+            state |= {"guide": self.store.form.guide}
         if place >= count and plan.rater_id and self.store.rater_id(rater) is None:
             state |= {"rater_id": plan.rater_id}  # before the code
         elif place >= count:

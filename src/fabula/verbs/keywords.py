@@ -345,6 +345,7 @@ class TrainKeywords(SettingKeywords, TaskDataKeywords, total=False):
     streams: str | None
     encoder: bool | None
     hard: int | None
+    text: str | None
 
 
 class AnalyseKeywords(TaskDataKeywords, total=False):
@@ -385,6 +386,7 @@ class PredictKeywords(TaskDataKeywords, total=False):
     processes: int
     engine: Literal["local", "ray"]
     address: str | None
+    text: str | None
     candidates: str | Path | None
     disturbed: int
     fit: str | Path | None

@@ -62,6 +62,7 @@ class Decoding:
 PUBLISHED: dict[str, JsonDict] = {
     "tvr": {"end": "inside", "late": "kept", "nms_reads": "listed"},
     "reloclnet": {"end": "past", "late": "kept", "nms_reads": "listed", "own_nms": "shifted"},
+    "hero": {"end": "inside", "late": "kept", "nms_reads": "listed"},
     "qvhighlights": {"end": "inside", "late": "kept"},
 }
 

@@ -119,7 +119,7 @@ class PredictOptions(shared.PredictOptions):
     form: Literal["tvr", "qvhighlights", "lines"] | None = option(
         None, "Format of the predictions. Default: tvr; qvhighlights with --protocol qvhighlights."
     )
-    protocol: Literal["tvr", "reloclnet", "qvhighlights"] | None = option(None, "Decode as the published program.")
+    protocol: Protocol | None = option(None, "Decode as the published program.")
     top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
     rate: float | None = same_as(TrainOptions, "rate")
     format: str | None = same_as(TrainOptions, "format")
