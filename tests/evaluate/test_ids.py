@@ -145,3 +145,20 @@ def test_spellings() -> None:
     assert listed is not None
     assert [listed.find(id) for id in (7, "abc", "x", "y")] == ["7.jpg", "v_abc", "x.mp4", None]
     assert listed.limit({"7": 1}, Notes()) == {"7": 1}
+
+
+def test_command_line(tmp_path: Path, splits: Path) -> None:
+    from click.testing import CliRunner
+
+    from fabula.verbs.command_line import fabula as command
+
+    found = write(tmp_path / "found.jsonl", "".join(json.dumps(line) + "\n" for line in FOUND))
+    truth = write(tmp_path / "truth.jsonl", "".join(json.dumps(line) + "\n" for line in IMAGES))
+    words = ["score", str(found), "--refs", str(truth), "--task", "regions", "--ids", f"{splits}:test"]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 0 and "|ids:test:2|" in done.output, done.output
+    over = CliRunner().invoke(command, [*words, "--json", str(splits)])
+    assert over.exception is not None and json.loads(splits.read_text())["test"] == [
+        1,
+        4,
+    ]  # inputs are never overwritten

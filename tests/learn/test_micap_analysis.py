@@ -16,10 +16,14 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
 
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn.identity.analysis import GRID, Blanks, density  # noqa: E402
 from fabula.learn.identity.attention import FaceShares  # noqa: E402
-from fabula.learn.identity.grounding import Grounding, share_person  # noqa: E402
+from fabula.learn.identity.clips import Streams, link_faces, read_sets_of  # noqa: E402
+from fabula.learn.identity.grounding import Grounding, read_who, share_person  # noqa: E402
+from fabula.media.stores.features import Features  # noqa: E402
 from fabula.report.captionsets import Look, ShownClip, ShownSet, captionset_page  # noqa: E402
+from fabula.text.identity import ids  # noqa: E402
 from fabula.verbs.command_line import fabula as command  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
@@ -205,3 +209,22 @@ def test_a_page_of_captionsets_on_paper() -> None:
     assert "<li><b>blank 1, P1:</b> person 0 in clip 1 75 %, person 1 in clip 1 25 %</li>" in page
     odd = captionset_page([ShownSet("a", (ShownClip("x", None, "P1 sits.", "P4 sees P5.", None),))], "odd")
     assert f"<dd>{chip(0, 'P4')} sees {chip(1, 'P5')}.</dd>" in odd  # blanks that do not correspond
+
+
+def test_faces_and_ids_of_a_world_are_whose_they_are(world: Path, tmp_path: Path) -> None:  # noqa: F811
+    streams, truth = Streams(world), Features(world / "who.safetensors")
+    sets = read_sets_of(world, "test", Notes())
+    people = read_who(world / "who.jsonl", {})
+    right = whole = 0
+    for name, one in sets.items():
+        clips = [streams.read(clip, 300) for clip in one.clips or ()]
+        boxes = [truth[clip.id] for clip in clips if len(clip.face)]
+        np.testing.assert_array_equal(np.concatenate(boxes)[:, :4], np.concatenate([clip.box for clip in clips]))
+        who, cluster = np.concatenate(boxes)[:, 5], link_faces(np.concatenate([clip.face for clip in clips]), 0.3)
+        right += sum(int(np.unique(who[cluster == c], return_counts=True)[1].max()) for c in set(cluster.tolist()))
+        whole += len(who)
+        assert people[name].keys() == {id for text in one.captions or () for id in ids(text)}
+    assert right / whole > 0.9  # faces that look alike are one person's
+    who_file = tmp_path / "who.jsonl"
+    who_file.write_text('{"id": "a", "people": {"p01": "Anna", "P2": 0}}\n')
+    assert read_who(who_file, {"Anna": 3}) == {"a": {"P1": 3, "P2": 0}}  # names are those of the cast

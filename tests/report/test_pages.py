@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import fabula.report.html as html
 from fabula.report._data import LEADING, list_blanks, sort_worst_first
+from fabula.report.captionsets import Look, ShownClip, ShownSet, captionset_page
 from fabula.report.drawing.elements import RULE, Frame, Scale, widen
 from fabula.report.drawing.plots import Interval, Intervals, draw_intervals
 from fabula.report.pages import make_page
@@ -79,3 +82,28 @@ def test_the_blanks_of_a_set_and_of_one_that_has_none():
     kept = SimpleNamespace(sets={"a": 1}, judge=lambda result, judge, id: [(0, "P1", "P2", 1, 3)])
     assert list_blanks(SimpleNamespace(kept=kept), "m", "a") == [[0, "P1", "P2", 1, 3]]
     assert list_blanks(SimpleNamespace(kept=kept), "m", "b") is None
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_captionsets_side_by_side(chromium: Any, tmp_path: Path, screenshots: Path) -> None:
+    """Frames in the page, a box where there is none; no script, no fault, and no page wider than the window."""
+    look = Look("blank 1, P1:", (("person 0 in clip 1", 0.75),))
+    texts = ("P1 hugs P2.", "P2 hugs P2.", "P3 waits.")
+    clips = [ShownClip(f"film-{k:04d}", PIXEL if k else None, *texts, (look,)) for k in range(5)]
+    path = tmp_path / "sets.html"
+    path.write_text(captionset_page([ShownSet("film-0000", tuple(clips))], "Captionsets", ["one clip has no frame"]))
+    for width in (1280, 400):
+        chromium.set_window_size(width, 900)
+        chromium.get(path.as_uri())
+        assert chromium.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        script = "return [...document.querySelectorAll('.still')].map((n) => n.naturalWidth ?? n.textContent)"
+        assert chromium.execute_script(script) == ["film-0000", 1, 1, 1, 1]
+        chromium.save_screenshot(str(screenshots / f"captionsets-{width}.png"))
+    chromium.set_window_size(1280, 1000)
+    chromium.execute_script("document.querySelector('.clips ol').focus()")  # a strip that is wider scrolls by keyboard
+    assert chromium.execute_script("return document.activeElement.tagName") == "OL"
+    assert chromium.get_log("browser") == []

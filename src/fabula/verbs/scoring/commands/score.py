@@ -65,14 +65,18 @@ def command(
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
     fabula score preds.json --refs val_1.json --fail-under SODA_c=.27
-    fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html
+    fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html --videos clips/
+    fabula score boxes.json --refs regions.json --task regions --ids splits.json:test
+    fabula score boxes.json --refs regions.json --task regions --scale 720 --image-sizes image_data.json
     """
+    from fabula.io.idlist import split_name
     from fabula.report import table
     from fabula.verbs.scoring.score import score
 
     check_asked(outputs, [*typed(Resampling), *typed(Clusters)])
     floors = read_floors(outputs.fail_under)
-    read = [predictions, *refs, outputs.against, options.sets, options.judge_replay]
+    listed = split_name(options.ids)[0] if options.ids else None
+    read = [predictions, *refs, outputs.against, options.sets, options.judge_replay, options.image_sizes, listed]
     check_outputs(read, outputs, **{"--judge-record": options.judge_record})
     systems = [path for path in (predictions, outputs.against) if path]
     with show_progress() as progress:
