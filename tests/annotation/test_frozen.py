@@ -400,7 +400,7 @@ def test_a_caption_of_eighty_words_is_short_enough():
     assert candidates.find_fault(eighty, "a man opens a door") is None
     assert candidates.find_fault(eighty + " runs", "a man opens a door") == "it has more than 80 words"
     assert candidates.find_fault("a man waits 5 seconds more", "a man waits 5 seconds") is None  # as the input does
-    assert candidates.find_fault("ein Hund bellt", "Hund rennt") is None  # the input is not English
+    assert candidates.find_fault("ein Kater", "Hund rennt") is None  # the input is not English
 
 
 def test_letters_and_stems():
@@ -702,6 +702,26 @@ def test_clusters_of_captions():
     assert np.allclose(e, unit(180, 0), atol=1e-6) and told == [2]
 
 
+def test_points_in_the_plane(monkeypatch):
+    made = []
+
+    class TSNE:
+        def __init__(self, **how):
+            made.append(how)
+
+        def fit_transform(self, e):
+            return e[:, :2]
+
+    monkeypatch.setattr(distinct, "import_extra", lambda *names: SimpleNamespace(TSNE=TSNE))
+    assert distinct.project(unit(0, 1, 2)).tolist() == [[0.0, 0.0]] * 3 and made == []
+    assert distinct.project(unit(*range(7)), 5).shape == (7, 2) and len(distinct.project(unit(*range(100)))) == 100
+    how = {"init": "pca", "metric": "cosine"}
+    assert made == [{"perplexity": 2.0, "random_state": 5, **how}, {"perplexity": 30.0, "random_state": 0, **how}]
+    e = unit(0, 0)
+    moved = stats.spread(e)
+    assert moved.dtype == np.float32 and 0 < np.abs(moved - e).max() < 1e-3 and not np.array_equal(moved[0], moved[1])
+
+
 # statistics
 
 
@@ -874,6 +894,24 @@ def test_a_folder_that_was_changed_is_not_overwritten(tmp_path):
     (out / "x").write_text("2")
     with pytest.raises(InputError, match="4 files were changed, added or deleted since: 'a', 'b', 'c', …"):
         module.check_folder(out, False)
+
+
+def test_a_changed_benchmark_is_replaced_only_when_told(tmp_path):
+    write_moments(tmp_path / "m.jsonl", 2)
+    store = tmp_path / "s.sqlite"
+    benchmark.run(tmp_path / "m.jsonl", options=RunOptions(store=store), recipe=RecipeOptions(blind=True))
+    out = tmp_path / "out"
+    with module.Store(store) as opened:
+        recipe = opened.find_recipe(None)
+        embed = stats.load_embedder("hashing")()
+        for _ in range(2):
+            module.export(opened, recipe, out, module.Export(), embed)
+        (out / "README.md").write_text("mine")
+        with pytest.raises(InputError, match=r"1 files were changed, added or deleted since: 'README\.md'"):
+            module.export(opened, recipe, out, module.Export(), embed)
+        assert (out / "README.md").read_text() == "mine"
+        module.export(opened, recipe, out, module.Export(), embed, overwrite=True)
+    assert (out / "README.md").read_text().startswith("---\nlicense") and not (out / "potato").exists()
 
 
 # prompts and moments

@@ -473,6 +473,10 @@ def test_a_difference_between_means_of_other_answers():
     assert differ(a, b, 0.95).value == pytest.approx(3.0) and differ(a, [], 0.95) is None
     both = [replace(t, rater=k, item=str(k)) for k, t in enumerate(b[:2])]
     assert differ(a, both, 0.95).value == pytest.approx(2.5) and differ(a, both, 0.95).answers == 2
+    many = [*b, replace(b[0], rater=0, item="0", value=9.0)]  # one of the two answers about a has its like
+    assert differ(a, many, 0.95).answers == 1 and differ(a, many, 0.95).value == pytest.approx(8.0)
+    more = [*a, replace(a[0], rater=2, item="2", question="a2")]  # one of three is too few
+    assert differ(more, many, 0.95).answers == 7
 
 
 # words

@@ -255,4 +255,5 @@ CHANGES: dict[str, Change] = {
     "paraphrase": paraphrase,
 }
 USUAL = tuple(CHANGES)  # unless others are asked for
+TIMED = ("split", "merge", "shift")  # change when things happen
 CHANGES |= {"junk": junk, "unrelated": unrelated, "silence": silence}

@@ -228,3 +228,22 @@ class SimulateOptions(Options):
     format: str | None = option(None, "Format of the annotations. Default: detected from the content.")
     out: Path = option(MUST, ".safetensors, .h5, or a folder.", "-o")
     overwrite: bool = option(False, "Replace an existing store.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlankOptions(Options):
+    """How blanks become vectors."""
+
+    model: str = option(MUST, "Folder of BERT's weights: config.json, model.safetensors, tokenizer.json.")
+    out: Path = option(MUST, "Store to write, as streams/text.safetensors.", "-o")
+    sets: Path | None = option(
+        None, "Captions of clips: the file of sets (valSets.csv). Default: five consecutive clips of a film."
+    )
+    split: tuple[str, ...] = option(
+        (), "Splits of a folder. Default: all that it has; train: a set begins at every clip.", parts=True
+    )
+    counter: Literal["corrected", "published"] = option(
+        "corrected", "Number of a blank; published: as the published helper counts it, with its mistake."
+    )
+    batch: int = option(64, "Paragraphs per batch.", shows_default=True, at_least=1)
+    overwrite: bool = option(False, "Replace an existing store.")

@@ -2,8 +2,8 @@
 
     ["P1 enters.", "P2 smiles at P1."]  →  START P1 enters [SEP] P2 smiles at P1 [SEP] END
 
-The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___ or SOMEONE
-(LSMDC's); where people are to be filled in, their ids count as blanks, too.
+The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___, or as
+LSMDC has it [...], <blank> or SOMEONE; where people are to be filled in, their ids count as blanks, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fabula.learn.models.micap import Config
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-WHO = re.compile(rf"{ID.pattern}|\[BLANK\]|_{{2,}}|(?<![\w-])SOMEONE(?![\w-])")
+WHO = re.compile(rf"{ID.pattern}|\[BLANK\]|\[\.\.\.\]|<blank>|_{{2,}}|(?<![\w-])SOMEONE(?![\w-])")
 GLUED = re.compile(r" ([,.;:!?)\]%]|' ?(?:s|t|re|ve|ll|d|m)\b)")
 
 

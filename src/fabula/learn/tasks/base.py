@@ -119,6 +119,9 @@ class Task:
         """The captions that the model wrote, which are checked for empty and repetitive ones."""
         return ()
 
+    def check_output(self, path: Path) -> None:
+        """Refuse, before anything is predicted, a file that `write` cannot write."""
+
     def write(self, result: Any, path: Path) -> None:
         """Write a prediction as lines of JSON."""
         from fabula.documents.files import write_text

@@ -23,6 +23,7 @@ from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
     from fabula.data.result import Result
+    from fabula.evaluate.captionsets import People
     from fabula.evaluate.identity import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.blanks import BlankSets
@@ -43,11 +44,17 @@ QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
 class TrainOptions(shared.TrainOptions):
     """Options of training."""
 
-    data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
+    data: Path = option(
+        MUST, "Captionsets that name their clips (.jsonl), captions of clips (.csv), or a folder of splits."
+    )
+    sets: Path | None = option(
+        None, "Captions of clips: the file of sets (valSets.csv). Default: five consecutive clips of a film."
+    )
     features: Path | None = option(
         None, "Folder with a store per stream: frame, action, face, box, maybe text. Default: where --data lies."
     )
     val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
+    val_sets: Path | None = option(None, "The file of sets of --val.", needs="val")
     wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
     pieces: int = option(4000, "Size of the vocabulary trained on the captions.", shows_default=True)
     min_count: int = option(2, "Minimum count of a word piece in the vocabulary.", shows_default=True)
@@ -75,8 +82,9 @@ class PredictOptions(shared.PredictOptions):
         None, "Fill in the blanks of captions, or write captions (the default for films)."
     )
     data: Path | None = option(
-        None, "Captionsets that name their clips (captions for fitb alone), or a folder of splits."
+        None, "Captionsets that name their clips (captions for fitb alone), captions of clips, or a folder of splits."
     )
+    sets: Path | None = same_as(TrainOptions, "sets")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
@@ -107,12 +115,23 @@ class PredictOptions(shared.PredictOptions):
 class AnalyseOptions(shared.PredictOptions):
     """Options of the analysis."""
 
-    data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
+    data: Path = option(MUST, "Captionsets that name their clips, captions of clips, or a folder of splits.")
+    grouping: Path | None = same_as(TrainOptions, "sets")
     split: str = same_as(PredictOptions, "split")
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
-    most: int = option(3, "Number of videosets in Fig. 5.", shows_default=True, at_least=0)
+    films: Path | None = option(
+        None, "Folder with a film or picture per clip (CLIP.mp4, CLIP.jpg): frames of sets.html."
+    )
+    most: int = option(3, "Number of videosets in Fig. 5 and sets.html.", shows_default=True, at_least=0)
+    who: Path | None = option(
+        None, 'Whom ids mean, to measure grounding: lines of {"id": set, "people": {"P1": 3, "P2": "Anna"}}.'
+    )
+    truth: Path | None = option(
+        None, "Boxes whose sixth column says whose face each is. Default: the box store of --features.", needs="who"
+    )
+    cast: Path | None = option(None, "People found by fabula people, for names in --who.", needs="who")
     eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
@@ -205,10 +224,12 @@ class Task(base.Task):
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
 
         streams = Streams(find_streams(options))
-        train = only_complete(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
+        train = only_complete(
+            read_sets_of(options.data, "train", notes, options.sets), streams, options.skip_missing, notes
+        )
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
-            val = read_sets_of(options.val or options.data, "val", notes)
+            val = read_sets_of(options.val or options.data, "val", notes, options.val_sets)
             val = only_complete(val, streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Source(options, streams, train, val)
@@ -365,7 +386,12 @@ class Task(base.Task):
         return Videosets(films.sets(), films.streams, config, "caption", options.people, films)
 
     def open(
-        self, config: AnyConfig, options: PredictOptions | AnalyseOptions, use: str, notes: Notes, people: str = "model"
+        self,
+        config: AnyConfig,
+        options: PredictOptions | AnalyseOptions,
+        use: str,
+        notes: Notes,
+        people: People = "model",
     ) -> AnySets:
         """Open videosets for prediction, with features that fit the model."""
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
@@ -373,7 +399,9 @@ class Task(base.Task):
         assert options.data is not None  # raw films are opened elsewhere
         streams = Streams(find_streams(options))
         check_widths(config, streams, use)
-        sets = only_complete(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
+        grouping = options.grouping if isinstance(options, AnalyseOptions) else options.sets
+        sets = read_sets_of(options.data, options.split, notes, grouping)
+        sets = only_complete(sets, streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return open_sets(sets, streams, config, use, people)
 
@@ -442,13 +470,16 @@ class Task(base.Task):
         """Only captions that the model wrote; blanks are filled into given ones."""
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
-    def write(self, result: Sets, path: Path) -> None:
-        from fabula.documents.document import open_document
-        from fabula.documents.fields import Source as Target
-        from fabula.documents.files import write_text
-        from fabula.io.identity.captionsets import write_sets
+    def check_output(self, path: Path) -> None:
+        from fabula.evaluate.captionsets import check_ending
 
-        write_text(path, write_sets(result, Target(open_document(path), Notes(), noun="captionset")))
+        check_ending(path)
+
+    def write(self, result: Sets, path: Path) -> None:
+        """The ending chooses: captionsets, or a line a clip."""
+        from fabula.evaluate.captionsets import write_captionsets
+
+        write_captionsets(result, path)
 
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
@@ -510,7 +541,7 @@ def check_widths(config: AnyConfig, streams: Streams, use: str) -> None:
             )
 
 
-def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: str = "model") -> AnySets:
+def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: People = "model") -> AnySets:
     """Captionsets as the data set of the model that has this config."""
     from fabula.learn.identity.blanks import BlankSets
     from fabula.learn.identity.clips import Videosets
@@ -535,7 +566,8 @@ def warn_simulated(streams: Streams, notes: Notes) -> None:
         notes.add(f"{streams.path.name} holds simulated features: scores say nothing about real films")
 
 
-def as_set(answer: SetAnswer, truth: SetText, people: str) -> SetText:
+def as_set(answer: SetAnswer, truth: SetText, people: People) -> SetText:
+    from fabula.evaluate.captionsets import overwrite_people
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
@@ -545,21 +577,11 @@ def as_set(answer: SetAnswer, truth: SetText, people: str) -> SetText:
     return SetText(overwrite_people(answer.captions or (), people), None, truth.clips)
 
 
-def rename(ids: tuple[str, ...], people: str) -> tuple[str, ...]:
+def rename(ids: tuple[str, ...], people: People) -> tuple[str, ...]:
     """Ids as they are, all the same, or all different: the baselines of FITB."""
     if people == "model":
         return ids
     return tuple(f"P{1 if people == 'same' else k + 1}" for k in range(len(ids)))
-
-
-def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
-    """Captions with all their ids P1, or P1, P2, P3, … in the order of occurrence: the baselines of Table 5."""
-    from fabula.text.identity import ID
-
-    if people == "model":
-        return captions
-    number = iter(range(1, 1 << 30))
-    return tuple(ID.sub(lambda _: "P1" if people == "same" else f"P{next(number)}", text) for text in captions)
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------
