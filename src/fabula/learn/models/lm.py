@@ -228,7 +228,8 @@ class Tape(micap.Tape):
     def read(self, tokens: Tensor, clip: Tensor) -> Tensor:
         n, memory = len(tokens), self.seen
         if len(memory.x) != n:  # one videoset, several beams
-            memory = micap.Memory(*(t.expand(n, *t.shape[1:]) for t in (memory.x, memory.real)), {}, memory.raw)
+            x, real = (t.expand(n, *t.shape[1:]) for t in (memory.x, memory.real))
+            memory = micap.Memory(x, real, {}, memory.raw)
         return self.language.logits(self.language.decode(tokens, clip, memory, cache=self.cache)[:, -1])
 
     def choose(self, rows: Tensor) -> None:
