@@ -41,6 +41,8 @@ SHAPES: Mapping[str, dict[str, Any]] = {  # small ones
              "word_dim": 8, "dropout": 0.1, "levels": 2},
     "procnets": {"hidden": 8},
     "micap": {"hidden": 16, "heads": 2, "feedforward": 16, "decoder_layers": 1},
+    "fillin": {"hidden": 16, "face_hidden": 16, "rnn": 8, "heads": 2, "feedforward": 16, "decoder_layers": 1},
+    "lm": {"hidden": 16, "heads": 2, "feedforward": 16, "decoder_layers": 1, "prefix": 4},
     "xml": {"query_dim": 16, "hidden": 16, "heads": 2, "max_clips": 12, "max_words": 8, "max_length": 5,
             "min_length": 1, "hard_from": 1},
     "hero": {"hidden": 16, "heads": 2, "max_clips": 12, "max_words": 8, "max_length": 5, "min_length": 1,
@@ -53,6 +55,8 @@ FORMS: Mapping[str, list[dict[str, Any]]] = {  # of which each has code of its o
     "pdvc": [{"matcher": m} for m in ("ordered", "soft", "marginal")]
     + [{"captioner": "standard"}, {"outside": "zero", "captioner": "none"}],
     "micap": [{"task": "fitb", "streams": "text"}, {"task": "caption", "encoder": False, "beam": 2}],
+    "fillin": [{"label": "both", "pool": "max"}, {"label": "words", "pool": "blank", "streams": "text"}],
+    "lm": [{"base": "gpt2", "task": "joint", "streams": "text,face,frame"}],
     "xml": [{"pads": "seen", "rivals": "all", "ranking": "lse"}],
     "hero": [{"negatives": "one", "pads": "seen"}],
     "qd_detr": [{"matcher": "ordered", "compat_mixed_masks": True}, {"matcher": "marginal", "rounding": "published"}],
@@ -121,6 +125,8 @@ def worlds(small, tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
 
 
 def fit(world: World, task: str, name: str, out: Path, shape: Mapping[str, Any], **more: Any) -> dict[str, float]:
+    if name == "lm":
+        pytest.importorskip("transformers", reason="T5 and GPT-2 need fabula[lm]")
     Task = tasks.room.get(task)
     options = Task.Train(model=name, tiny=True, **world.learnt)
     settings = {"epochs": 2, "accumulate": 2, "lr": 1e-3, "threads": 1, **world.settings}

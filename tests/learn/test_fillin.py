@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 torch = pytest.importorskip("torch", reason="models need fabula[learn]")
 for module in ("lightning_fabric", "safetensors", "tokenizers"):
     pytest.importorskip(module, reason="training needs fabula[learn]")
+
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
@@ -24,6 +27,9 @@ from fabula.learn.models import fillin, micap  # noqa: E402
 from fabula.learn.worlds.films import Recipe, write_world  # noqa: E402
 from fabula.media.stores.features import write_features  # noqa: E402
 from fabula.text.identity import ID  # noqa: E402
+from fabula.verbs.command_line import fabula as command  # noqa: E402
+
+from .test_blank_features import small as bert_folder  # noqa: E402, F401  (a fixture)
 
 RECIPE = Recipe(train_films=2, val_films=1, test_films=1, clips=6, face_dim=8, action_dim=4, frame_dim=4)
 SIZES = {"hidden": 8, "rnn": 4, "word_dim": 4, "face_hidden": 8, "video_hidden": 3, "image_hidden": 2, "heads": 2,
@@ -381,3 +387,30 @@ def test_a_second_stage_that_cannot_be(world: Path, runs: Path, tmp_path: Path) 
     write_features(tmp_path / "text.safetensors", [("s", np.zeros((1, 256)))], {})
     with pytest.raises(InputError, match="the blanks of other captions than those written now"):
         fabula.predict("micap", runs / "captions", then=runs / "fillin", **{**asked, "features": tmp_path})
+
+
+def test_new_blanks_are_described_by_the_same_bert(
+    world: Path, runs: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--bert: as if the captions had been written, their store made, and then filled."""
+    bert: Path = request.getfixturevalue("bert_folder")
+    monkeypatch.setattr(micap.Model, "generate", name_people)
+    for file in world.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    made = ["features", "blanks", str(world), "--model", str(bert), "-o", str(tmp_path / "text.safetensors")]
+    assert CliRunner().invoke(command, made).exit_code == 0
+    train(tmp_path, tmp_path / "run")
+    asked = {"task": "caption", "data": world, "split": "test", "features": tmp_path, "then": tmp_path / "run"}
+    filled = fabula.predict("micap", runs / "captions", tmp_path / "told.jsonl", bert=bert, **asked)
+    (tmp_path / "text.safetensors").unlink()
+    made = ["features", "blanks", str(tmp_path / "told.jsonl"), *made[3:]]
+    assert CliRunner().invoke(command, made).exit_code == 0
+    by_hand = fabula.predict("micap", tmp_path / "run", task="fitb", data=tmp_path / "told.jsonl", features=tmp_path)
+    assert {n: t.captions for n, t in filled.items()} == {n: t.captions for n, t in by_hand.items()}
+    (bert.parent / "other").mkdir()
+    for file in bert.iterdir():
+        (bert.parent / "other" / file.name).write_bytes(file.read_bytes())
+    weights = load_file(bert / "model.safetensors")
+    save_file({name: t + 1 for name, t in weights.items()}, bert.parent / "other" / "model.safetensors")
+    with pytest.raises(InputError, match="not the BERT that made the store text"):
+        fabula.predict("micap", runs / "captions", bert=bert.parent / "other", **asked)

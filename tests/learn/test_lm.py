@@ -215,6 +215,8 @@ def test_folders_that_will_not_do(world: Path, tmp_path: Path) -> None:
     asked = {"data": world, "features": world, "settings": FAST, "out": tmp_path / "run"}
     with pytest.raises(SpecError, match="base is gpt2; the weights are of t5"):
         fabula.train("micap", preset="gpt2-clip", from_=folder, **asked)
+    with pytest.raises(SpecError, match="architecture is no JSON object"):
+        lm.Config.tiny(architecture="[1")
     with pytest.raises(SpecError, match="name the folder of T5's or GPT-2's weights"):
         fabula.train("micap", preset="t5-clip", **asked)
     (folder / "tokenizer.json").unlink()

@@ -374,6 +374,7 @@ class PredictKeywords(TaskDataKeywords, total=False):
     task: Literal["fitb", "caption"] | None
     people: Literal["model", "same", "different"]
     then: str | Path | None
+    bert: str | Path | None
     cast: str | Path | None
     longest: float
     granularity: Captions | None

@@ -80,14 +80,24 @@ class Config(micap.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.architecture and (kind := json.loads(self.architecture).get("model_type")) != self.base:
+        if self.architecture and (kind := self.published().get("model_type")) != self.base:
             raise SpecError(f"base is {self.base}; the weights are of {kind}")
         if self.classifier != "shared":
             raise SpecError("a language model has one table of words and people; classifier=separate is MICap's")
 
+    def published(self) -> JsonDict:
+        """The folder's config.json; {} for a model of our own sizes."""
+        try:
+            shape = json.loads(self.architecture or "{}")
+        except ValueError:
+            shape = None
+        if not isinstance(shape, dict):
+            raise SpecError("architecture is no JSON object: the config.json of a language model")
+        return shape
+
     def shape(self) -> JsonDict:
         """The language model's own config, with our dropout and without a table of words."""
-        sizes: JsonDict = json.loads(self.architecture) if self.architecture else self.own_sizes()
+        sizes = self.published() or self.own_sizes()
         rates = ("dropout_rate",) if self.base == "t5" else ("resid_pdrop", "embd_pdrop", "attn_pdrop")
         return {**sizes, **dict.fromkeys(rates, self.dropout), "vocab_size": 1, "pad_token_id": None,
                 "bos_token_id": None, "eos_token_id": None}  # fmt: skip
@@ -103,8 +113,8 @@ class Config(micap.Config):
     @property
     def scale(self) -> float:
         """Of T5's last states; version 1.1, whose table is not tied, leaves them."""
-        tied = json.loads(self.architecture or "{}").get("tie_word_embeddings", True)
-        return float(self.hidden**-0.5) if self.base == "t5" and tied is not False else 1.0
+        tied = self.published().get("tie_word_embeddings") is not False
+        return float(self.hidden**-0.5) if self.base == "t5" and tied else 1.0
 
 
 class Model(micap.Model):
@@ -228,7 +238,8 @@ class Tape(micap.Tape):
     def read(self, tokens: Tensor, clip: Tensor) -> Tensor:
         n, memory = len(tokens), self.seen
         if len(memory.x) != n:  # one videoset, several beams
-            memory = micap.Memory(*(t.expand(n, *t.shape[1:]) for t in (memory.x, memory.real)), {}, memory.raw)
+            x, real = (t.expand(n, *t.shape[1:]) for t in (memory.x, memory.real))
+            memory = micap.Memory(x, real, {}, memory.raw)
         return self.language.logits(self.language.decode(tokens, clip, memory, cache=self.cache)[:, -1])
 
     def choose(self, rows: Tensor) -> None:

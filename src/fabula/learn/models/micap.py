@@ -179,8 +179,8 @@ class Answer:
 
 
 class Model(nn.Module):
-    name = "micap"
-    config_class = Config
+    name: ClassVar[str] = "micap"
+    config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = (
         "beam", "length_power", "compat_all_seps", "face_eps", "box_width", "box_height",
     )  # fmt: skip

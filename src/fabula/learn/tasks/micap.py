@@ -94,6 +94,9 @@ class PredictOptions(shared.PredictOptions):
     then: Path | None = option(
         None, "Two stages: hide the people of the captions, and fill them in with this run or checkpoint of FITB."
     )
+    bert: Path | None = option(
+        None, "With --then: the folder of the BERT that made the store text, to describe the new blanks.", needs="then"
+    )
     cast: Path | None = option(None, "Films: the people found by fabula people. Default: find them now.")
     longest: float = option(6.0, "Films: split a shot that is longer than this, in seconds.", shows_default=True)
     weights: tuple[str, ...] = option((), "Films: your own weights of an extractor, as frame=FILE.", parts=True)
@@ -452,14 +455,10 @@ class Task(base.Task):
             raise SpecError(f"--then {options.then}: a model that fills no blanks; name one trained for fitb or joint")
         streams = Streams(find_streams(options))
         check_widths(model.config, streams, "fitb")
-        if "text" in streams.files and getattr(model.config, "reads_features", "text" in model.config.stream_names):
-            raise InputError(
-                "the store describes the blanks of other captions than those written now",
-                file=streams.files["text"],
-                hint="write the captions, make a store of theirs, and fill them with --task fitb --data",
-            )
         hidden = {name: SetText(tuple(ID.sub("SOMEONE", c) for c in one.captions or ()), None, one.clips)
                   for name, one in result.items()}  # fmt: skip
+        if "text" in streams.files and getattr(model.config, "reads_features", "text" in model.config.stream_names):
+            describe_blanks(hidden, streams, options.bert)
         data = open_sets(hidden, streams, model.config, "fitb")
         for line in data.notes.lines():
             notes.add(line)
@@ -540,6 +539,26 @@ def check_widths(config: AnyConfig, streams: Streams, use: str) -> None:
                 file=streams.path,
                 hint="use the features the model was trained on",
             )
+
+
+def describe_blanks(sets: Sets, streams: Streams, bert: Path | None) -> None:
+    """Put the blanks of captions that were written now in the place of those that the store text describes."""
+    from fabula.learn.identity.blank_features import BlankReader, captions_of
+    from fabula.learn.identity.film import ClipArrays
+    from fabula.text.neural.model import digest
+
+    store = streams.stores["text"]
+    if bert is None:
+        raise InputError(
+            "the store describes the blanks of other captions than those written now",
+            file=streams.files["text"],
+            hint="name the BERT that made it: --bert FOLDER",
+        )
+    reader, made_by = BlankReader(str(bert)), (store.recipe or {}).get("weights")
+    if made_by not in (None, digest(str(bert))) or reader.width != store.dim:
+        raise InputError("not the BERT that made the store text", file=bert, hint="name the folder it was made with")
+    vectors = {name: reader.vectors([reader.paragraph(captions_of(name, sets), name)])[0] for name in sets}
+    streams.__dict__["stores"] = {**streams.stores, "text": ClipArrays(vectors, reader.width)}
 
 
 def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: People = "model") -> AnySets:
