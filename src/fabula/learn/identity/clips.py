@@ -31,7 +31,7 @@ from fabula.evaluate.captionsets import People
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.identity.split_sets import read_sets_of as read_sets_of
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate, pool_people
-from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
+from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people, open_pieces
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
 from fabula.media.stores.kinds import H5
@@ -276,7 +276,7 @@ class Videosets(ClipSets):
 
     @cached_property
     def pieces(self) -> Pieces:
-        return Pieces(self.config)
+        return open_pieces(self.config)
 
     def __getitem__(self, i: int) -> Videoset:
         name, first = self.windows[i]

@@ -207,7 +207,7 @@ class Task(base.Task):
         "fabula predict micap runs/joint film.mp4 --page film.html",
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
-    models: ClassVar[tuple[str, ...]] = ("micap", "fillin")
+    models: ClassVar[tuple[str, ...]] = ("micap", "fillin", "lm")
     presets: ClassVar[Mapping[str, base.Preset]] = PRESETS
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
@@ -215,18 +215,19 @@ class Task(base.Task):
     Analyse: ClassVar[type[shared.PredictOptions] | None] = AnalyseOptions
     Simulate: ClassVar[type[Options] | None] = SimulateOptions
     derived: ClassVar[tuple[str, ...]] = (
-        "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep",
+        "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep", "architecture", "tokenizer",
     )  # fmt: skip
 
     # -- training -----------------------------------------------------------------------------------------------------
 
     def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
+        from fabula.learn.identity.split_sets import check_filled
 
         streams = Streams(find_streams(options))
-        train = only_complete(
-            read_sets_of(options.data, "train", notes, options.sets), streams, options.skip_missing, notes
-        )
+        train = read_sets_of(options.data, "train", notes, options.sets)
+        check_filled(train, Path(options.data))
+        train = only_complete(train, streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
             val = read_sets_of(options.val or options.data, "val", notes, options.val_sets)
@@ -237,7 +238,7 @@ class Task(base.Task):
     def config(self, config: AnyConfig, source: Source, start: base.Start | None) -> AnyConfig:
         from fabula.learn.identity.clips import texts_of
         from fabula.learn.identity.wordpiece import read_pieces, train_pieces
-        from fabula.learn.models import fillin
+        from fabula.learn.models import fillin, lm
 
         streams, options = source.streams, source.options
         missing = [s for s in config.stream_names if s != "text" and streams.dim(s) is None]
@@ -263,6 +264,10 @@ class Task(base.Task):
                 raise InputError("no store of the stream gender", file=streams.path, hint="write it, or gender=false")
             words = (known_words or words_of(source)) if config.reads_words else ()
             return replace(config, vocabulary=words)
+        if isinstance(config, lm.Config) and (config.tokenizer or not options.tiny):
+            if not config.tokenizer:
+                raise SpecError("name the folder of T5's or GPT-2's weights: --from t5-base/ (or --tiny, at random)")
+            return replace(config, frame_dim=streams.dim("frame") or 1)
         words = known_words or (
             read_pieces(options.wordpiece)
             if options.wordpiece
@@ -407,7 +412,7 @@ class Task(base.Task):
         from fabula.learn.identity.clips import Videosets
         from fabula.learn.models import micap
 
-        if not isinstance(model, micap.Model):
+        if not isinstance(model, micap.Model) or model.name != "micap":
             raise SpecError(f"the figures are of the model micap; the run is of {model.name}")
         use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[model.config.task]
         data = self.open(model.config, options, use, notes)
