@@ -101,6 +101,16 @@ def test_the_listing_is_the_library(tmp_path: Path) -> None:
     assert here is not None and 10 < here < 90
 
 
+def test_a_simulated_copy_fills_the_table_and_says_so(command_line: Callable) -> None:
+    done = command_line("reproduce", "run", "verified-table1", "verified-table3", "--simulate", "--format", "json")
+    assert done.returncode == 0 and BANNER in done.stderr
+    captions, study = json.loads(done.stdout)
+    assert captions["simulated"] and all(cell["mean"] for row in captions["rows"] for cell in row["cells"])
+    for row in study["rows"]:
+        richer, accuracy, *_ = (cell["mean"] for cell in row["cells"])
+        assert 50 < richer <= 100 and 1 <= accuracy <= 5
+
+
 def test_mean_spread_and_difference() -> None:
     cell = Cell(read_printed("2.50±0.10"), (1.0, 2.0, 3.0))
     assert (cell.mean, cell.sd, cell.difference) == (2.0, 1.0, -0.5)

@@ -51,6 +51,10 @@ class Line:
     def name(self) -> str:
         return " ".join(filter(None, (self.section, *self.labels)))
 
+    @property
+    def is_run(self) -> bool:
+        return any(cell.values for cell in self.cells)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -110,6 +114,7 @@ def make_line(table: Table, number: int, documents: Documents, problem: str) -> 
     """A row from what its steps wrote; without documents as the paper prints it."""
     row = table.rows[number]
     cells, signatures = list[Cell](), dict[str, tuple[str, ...]]()
+    empty: list[str] = []
     for column, printed in zip(table.columns, row.paper, strict=True):
         values, key = list[float](), fill_key(column.key, row.variables)
         for part, seeds in documents.items():
@@ -123,6 +128,10 @@ def make_line(table: Table, number: int, documents: Documents, problem: str) -> 
                     if signature and signature not in signatures.get(protocol, ()):
                         signatures[protocol] = (*signatures.get(protocol, ()), signature)
         cells.append(Cell(printed, tuple(values)))
+        if printed is not None and not values and (column.part in documents if column.part else documents):
+            empty.append(column.title)
+    if empty and not problem:
+        problem = f"no number of {', '.join(empty)} in what the steps wrote"
     return Line(number, row.labels, row.section, tuple(cells), problem, signatures)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fabula.papers.outcome import Cell, Line, Outcome
+from fabula.papers.outcome import Cell, Outcome
 from fabula.papers.plan import FIRST_SEED, NAME, OWN, Plan, name_step, needed_sources
 from fabula.papers.sources import Inputs, sources
 from fabula.papers.table import Column, Row, Table, load, names
@@ -27,7 +27,7 @@ def body_of(outcome: Outcome) -> Iterator[list[str]]:
         labels = [f"{line.section}: {line.labels[0]}" if line.section else line.labels[0], *line.labels[1:]]
         blank = [""] * len(labels)
         columns = list(zip(outcome.table.columns, line.cells, strict=True))
-        ran = any(cell.values for cell in line.cells)
+        ran = line.is_run
         printed = any(cell.paper is not None for cell in line.cells)
         if ran:
             yield [*labels, "here", *(show_here(column, cell) for column, cell in columns)]
@@ -62,14 +62,14 @@ def notes_of(outcome: Outcome) -> list[str]:
     trained = any(len(cell.values) > 1 for line in outcome.lines for cell in line.cells)
     seeds = [f"mean ± standard deviation over the seeds {', '.join(map(str, outcome.seeds))}"] if trained else []
     signed = [f"{protocol}: {' · '.join(texts)}" for protocol, texts in outcome.signatures.items()]
-    absent = [f"not run: {describe(line)}" for line in outcome.lines if line.problem]
+    absent = [
+        f"{'not whole' if line.is_run else 'not run'}: {line.name}: {line.problem}"
+        for line in outcome.lines
+        if line.problem
+    ]
     rows = outcome.table.rows
     remarks = [f"{line.name}: {rows[line.number].note}" for line in outcome.lines if rows[line.number].note]
     return [*seeds, *signed, *absent, *remarks]
-
-
-def describe(line: Line) -> str:
-    return f"{line.name}: {line.problem}"
 
 
 def markdown(outcome: Outcome) -> Iterator[str]:

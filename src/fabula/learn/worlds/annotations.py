@@ -110,8 +110,13 @@ def write_regions(folder: Path, seed: int, images: int) -> None:
 
 def write_plan(folder: Path, benchmark: Path, items: int) -> None:
     """PLAN.toml of a study of a benchmark's captions, and an empty picture as the clip of every video."""
-    texts = {"title": "Fine captions", "benchmark": str(benchmark.resolve()), "clips": str(folder.resolve())}
-    numbers = {"sample": items, "questions": min(items, 30), "raters_per_question": 3, "checks": 2}
+    texts = {
+        "title": "Fine captions",
+        "form": "yes-no",
+        "benchmark": str(benchmark.resolve()),
+        "clips": str(folder.resolve()),
+    }
+    numbers = {"sample": items, "questions": min(items, 30), "raters_per_question": 3, "checks": 0}
     write_text(folder / "PLAN.toml", [f"{k} = {encode_json(v, folder)}" for k, v in {**texts, **numbers}.items()])
     rows = [row for _, row in read_objects(benchmark)]
     clip = blank_clip(max(row["duration"] for row in rows) + 1)
