@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 from fabula.core.options import MUST  # noqa: E402
-from fabula.learn import models, options, tasks  # noqa: E402
+from fabula.learn import models, official, options, tasks  # noqa: E402
 from fabula.learn.identity.videosets import collate  # noqa: E402
 from fabula.learn.models import hero, micap, noise_scorer, pdvc, procnets, qd_detr, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.contract import Batch, pad_rows  # noqa: E402
@@ -167,6 +167,18 @@ def write_configs() -> str:
     return as_text(found)
 
 
+def write_sizes() -> str:
+    """What the shapes of published weights say of a model, by our names of them; and what is left idle."""
+    found = {}
+    for name, (Model, config, _) in MODELS.items():
+        if name in official.TABLES:
+            table = official.table_of(name)
+            with torch.device("meta"):
+                state = Model(config).state_dict()
+            found[name] = {"sizes": table.sizes(state), "idle": table.idle(config), "encoder": table.encoder}
+    return as_text(found)
+
+
 def write_options() -> str:
     kinds: dict[str, Any] = {"settings": options.Settings, "run": options.Run, "simulate": options.SimulateOptions}
     for task in tasks.room.all():
@@ -201,6 +213,7 @@ TEXTS: dict[str, Callable[[], str]] = {
     "configs": write_configs,
     "options": write_options,
     "presets": write_presets,
+    "sizes": write_sizes,
 }
 
 

@@ -12,12 +12,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
-from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.core.errors import InputError, MatrixError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.data.moments import Query  # noqa: E402
-from fabula.learn import official, train  # noqa: E402
+from fabula.learn import matchers, official, train  # noqa: E402
 from fabula.learn.identity import analysis, clips, windows  # noqa: E402
-from fabula.learn.loop import loader  # noqa: E402
+from fabula.learn.loop import loader, processes  # noqa: E402
 from fabula.learn.options import Settings, Share  # noqa: E402
 from fabula.learn.tasks import micap, vcmr  # noqa: E402
 
@@ -225,3 +225,97 @@ def test_densities():
     assert found[25] == pytest.approx(by_hand)
     assert analysis.density(np.array([0.5, 0.5]))[50] == pytest.approx(1 / (0.01 * np.sqrt(2 * np.pi)))
     assert analysis.cells(np.array([[1.0, 2.0]])) == ((1.0, 2.0),)
+
+
+# processes
+
+
+def test_one_process_or_as_many_as_were_started(monkeypatch):
+    made = []
+    monkeypatch.setattr(processes, "Fabric", lambda **how: made.append(how))
+    monkeypatch.setattr(processes, "DDPStrategy", lambda find_unused_parameters: f"ddp {find_unused_parameters}")
+    monkeypatch.setattr(processes.atexit, "register", lambda call: None)
+    for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    one = {"accelerator": "cpu", "precision": "32-true"}
+    processes.make_fabric(Settings(device="cpu"))
+    assert made.pop() == {"devices": 1, **one}
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    processes.make_fabric(Settings(device="cpu", precision="bf16"), unused=True)
+    assert made.pop() == {"devices": 2, "num_nodes": 2, "strategy": "ddp True", **one, "precision": "bf16-mixed"}
+    processes.make_fabric(Settings(device="cpu"))
+    assert made.pop()["strategy"] == "ddp False"
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    processes.make_fabric(Settings(device="cpu"))
+    assert "strategy" not in made.pop()
+    with pytest.raises(SpecError, match="precision 16-mixed needs a GPU of CUDA, not cpu; use bf16, or 32"):
+        processes.make_fabric(Settings(device="cpu", precision="16-mixed"))
+
+
+# matching
+
+
+COST = torch.tensor([[[-0.5, -0.9], [-0.8, -0.1], [-0.2, -0.3]], [[0.1, 0.2], [0.3, 0.4], [0.5, 0.1]]])
+
+
+def pairs(matching):
+    return [(q.tolist(), t.tolist()) for q, t in matching]
+
+
+def test_pairs_of_every_matcher():
+    assert pairs(matchers.HungarianMatcher()(COST)) == [([0, 1], [1, 0]), ([0, 2], [0, 1])]
+    plain = matchers.OrderedMatcher()(COST)
+    assert pairs(plain) == [([1, 2], [0, 1]), ([], [])] and plain.added == [0, 0] and plain.value is None is plain.loss
+    assert pairs(matchers.OrderedMatcher(complete=True)(COST)) == [([1, 2], [0, 1]), ([0, 2], [0, 1])]
+    cheap = matchers.OrderedMatcher("cheapest")(COST)
+    assert pairs(cheap) == [([1, 2], [0, 1]), ([0, 2], [0, 1])] and cheap.added == [0, 2]
+    diagonal = matchers.OrderedMatcher(empty="diagonal")(COST)
+    assert pairs(diagonal) == [([1, 2], [0, 1]), ([0, 1], [0, 1])] and diagonal.added == [0, 2]
+    drawn = matchers.OrderedMatcher("random", 3)(COST)
+    assert drawn.added == [0, 2] and sorted(drawn[1][1].tolist()) == [0, 1] and len(set(drawn[1][0].tolist())) == 2
+    assert pairs(matchers.OrderedMatcher("random", 3)(COST)) == pairs(drawn) and len(drawn) == 2
+    item, query, target = plain.flat()
+    assert (item.tolist(), query.tolist(), target.tolist()) == ([0, 0], [1, 2], [0, 1])
+    assert [x.tolist() for x in matchers.Matching([], []).flat()] == [[], [], []]
+
+
+def test_queries_are_put_in_time_by_their_centres():
+    centres = torch.tensor([[0.9, 0.1, 0.5], [0.1, 0.2, 0.3]])
+    found = matchers.OrderedMatcher()(COST, centres=centres)
+    assert pairs(found)[0] == ([1, 0], [0, 1])
+    masked = matchers.OrderedMatcher()(COST, ([2, 0], None), centres)
+    assert pairs(masked) == [([1, 0], [0, 1]), ([], [])]
+    with pytest.raises(MatrixError, match=r"centres have shape \(2, 2\); the costs ask for \(2, 3\)"):
+        matchers.OrderedMatcher()(COST, centres=centres[:, :2])
+    centres[1, 2] = float("nan")
+    with pytest.raises(MatrixError, match="centre of item 1, query 2 is nan; mend the model's output before matching"):
+        matchers.OrderedMatcher()(COST, centres=centres)
+    matchers.OrderedMatcher()(COST, ([3, 2], None), centres)
+
+
+def test_values_of_soft_matchers():
+    soft = matchers.SoftOrderedMatcher(gamma=0.0, add_missing_targets="no")(COST)
+    assert soft.value.tolist() == pytest.approx([-1.1, 0.0]) and soft.loss.tolist() == pytest.approx([-0.55, 0.0])
+    marginal = matchers.MarginalMatcher(0.0)(COST, (None, [2, 1]))
+    assert marginal.value.tolist() == pytest.approx([-1.1, 0.1]) and marginal.loss.tolist() == pytest.approx(
+        [-0.55, 0.1]
+    )
+    default = matchers.SoftOrderedMatcher()
+    assert (default.gamma, default.smooth, default.add_missing_targets, default.complete, default.empty) == (
+        0.01,
+        "expectation",
+        "random",
+        False,
+        "no",
+    )
+    assert matchers.MarginalMatcher().gamma == 0.02 and matchers.MarginalMatcher().complete
+    for wrong, told in [
+        ({"add_missing_targets": "x"}, "add_missing_targets is 'x'; it may be no, random or cheapest"),
+        ({"empty": "x"}, "empty is 'x'; it may be no or diagonal"),
+        ({"gamma": -1.0}, "gamma is -1.0; it must be 0"),
+        ({"gamma": 1e-13}, "it must be 0"),
+        ({"smooth": "x"}, "smooth is 'x'; it may be logsumexp or expectation"),
+    ]:
+        with pytest.raises(SpecError, match=told):
+            matchers.SoftOrderedMatcher(**wrong)
