@@ -24,7 +24,7 @@ from fabula.studies.items import Item
 from fabula.studies.plan import Analysis, Exclude, Plan, Power
 from fabula.studies.power import Reach, reach
 from fabula.studies.raters import KINDS, Ahead, Person, World, deal_kinds, simulate
-from fabula.studies.results import Results, differ, find_results, to_dict
+from fabula.studies.results import Answers, Results, differ, find_results, to_dict
 from fabula.studies.rules import FinalAnswer, judge, passes, sameness
 from fabula.studies.server import write_check
 from tests.stored import as_text, read_stored, write_stored
@@ -249,6 +249,13 @@ def test_the_words_of_a_check():
         "“Description 1: how right is it?”: 5; “Description 2: how right is it?”: 1."
     )
     assert len(write_check(make_form("true").fields(1), {"true_1": 0}, 1)) == 1
+
+
+def test_answers_that_say_nothing_of_their_store():
+    answers, _ = simulate(*make("scale"), MIX, World(), 1)
+    bare = Answers(answers.id, answers.plan, answers.form, answers.systems, answers.items, answers.by_rater)
+    found = (bare.created, bare.simulated, bare.booklet, bare.rows, bare.skipped)
+    assert found == (0.0, False, 0, 0, 0)
 
 
 # rules
