@@ -73,7 +73,7 @@ QUIZ = (
 )
 EXPLAIN = f"fabula protocols out_of_order.json {REFS} --explain soda-2021 vid2seq"
 SYSTEMS = "good.json over_segmenting.json out_of_order.json"
-FLICKR = "python reproduce/flickr8k.py DATA/flickr8k_human"
+FLICKR = "fabula reproduce run flickr8k --data DATA/flickr8k_human | grep '| here |'"  # ours, not the printed ones
 COUNTS = "python tools/figures.py --counts"
 REPRO = "docs/reproduction.md"
 

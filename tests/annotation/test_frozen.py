@@ -907,7 +907,7 @@ def test_a_changed_benchmark_is_replaced_only_when_told(tmp_path):
         for _ in range(2):
             module.export(opened, recipe, out, module.Export(), embed)
         (out / "README.md").write_text("mine")
-        with pytest.raises(InputError, match=r"1 files were changed, added or deleted since: 'README.md'"):
+        with pytest.raises(InputError, match=r"1 files were changed, added or deleted since: 'README\.md'"):
             module.export(opened, recipe, out, module.Export(), embed)
         assert (out / "README.md").read_text() == "mine"
         module.export(opened, recipe, out, module.Export(), embed, overwrite=True)

@@ -25,7 +25,10 @@ VERBS = {
     "serve": WHERE,
     "compare": ("work", "resume"),
     "protocols": ("protocol", "metrics", "strict", *WHERE),
-    "diagnose": ("task", "protocol", "metrics", "strict", "tok", "sets", "people", "fps", "frames", *WHERE, *JUDGES),
+    "diagnose": (
+        *("task", "protocol", "metrics", "strict", "tok", "ids", "sets", "people", "fps", "frames", "scale"),
+        *("image_sizes", *WHERE, *JUDGES),
+    ),
 }
 
 

@@ -54,6 +54,9 @@ def clip(path, reader):
     if reader.name == "captionsets":
         both = SetText(("P1 runs.", "P2 follows P1."), (("P1",), ("P2", "P1")))
         return identity.read_sets(path, Notes()) == {"kite": both}
+    if reader.name == "clip-captions":
+        one = SetText(("[PERSON1] looks at [PERSON2].",), None, ("1005_Signs_00.01.21",))
+        return identity.read_sets(path, Notes(), grouped="disjoint") == {"1005_Signs_00.01.21": one}
     return list(fillin.read_references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
 
 

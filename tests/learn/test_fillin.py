@@ -19,10 +19,11 @@ from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint, official  # noqa: E402
 from fabula.learn.identity.blanks import BlankSet, BlankSets, Words, collate, count_words  # noqa: E402
 from fabula.learn.identity.clips import Streams, Videosets  # noqa: E402
-from fabula.learn.identity.videosets import ClipFeatures, pool_people  # noqa: E402
+from fabula.learn.identity.videosets import Batch, ClipFeatures, pool_people  # noqa: E402
 from fabula.learn.models import fillin, micap  # noqa: E402
 from fabula.learn.worlds.films import Recipe, write_world  # noqa: E402
 from fabula.media.stores.features import write_features  # noqa: E402
+from fabula.text.identity import ID  # noqa: E402
 
 RECIPE = Recipe(train_films=2, val_films=1, test_films=1, clips=6, face_dim=8, action_dim=4, frame_dim=4)
 SIZES = {"hidden": 8, "rnn": 4, "word_dim": 4, "face_hidden": 8, "video_hidden": 3, "image_hidden": 2, "heads": 2,
@@ -305,3 +306,78 @@ def their_names(model: fillin.Model) -> dict[str, str]:
         else:
             names[f"{part[head]}.{rest}"] = ours
     return names
+
+
+# --- two stages ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A captioner, and a FillIn."""
+    folder = tmp_path_factory.mktemp("runs")
+    train(world, folder / "fillin")
+    small = {"hidden": 16, "heads": 2, "feedforward": 16, "decoder_layers": 1}
+    fabula.train("micap", data=world, features=world, tiny=True, set_=small, task="caption", out=folder / "captions",
+                 settings=FAST)  # fmt: skip
+    return folder
+
+
+def name_people(model: micap.Model, batch: Batch) -> list[tuple[int, ...]]:
+    """Captions that say: P1 w P2, in every clip."""
+    c = model.config
+    return [(c.start, *((c.blank + 1, 6, c.blank + 2, c.sep) * int(n)), c.end) for n in batch.clips]
+
+
+def test_captions_are_written_then_filled(world: Path, runs: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(micap.Model, "generate", name_people)
+    asked = {"task": "caption", "data": world, "split": "test", "features": world}
+    plain = fabula.predict("micap", runs / "captions", **asked)
+    filled = fabula.predict("micap", runs / "captions", tmp_path / "told.jsonl", then=runs / "fillin", **asked)
+    hidden = {
+        name: SetText([ID.sub("SOMEONE", c) for c in one.captions], None, one.clips) for name, one in plain.items()
+    }
+    lines = [{"id": n, "captions": list(t.captions), "clips": list(t.clips)} for n, t in hidden.items()]
+    (tmp_path / "hidden.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    by_hand = fabula.predict("micap", runs / "fillin", task="fitb", data=tmp_path / "hidden.jsonl", features=world)
+    assert {n: t.captions for n, t in filled.items()} == {n: t.captions for n, t in by_hand.items()}
+    assert all(len(ID.findall(c)) == 2 for one in filled.values() for c in one.captions)
+    assert all(one.blanks is None for one in filled.values())  # the references' blanks are others
+
+
+def test_blanks_of_other_captions_are_not_scored(world: Path, tmp_path: Path) -> None:
+    """What was filled into captions of one's own is no answer to the references' blanks, and that is said."""
+    truth = {"s": ["P1 waits.", "P2 opens the door for P1."], "t": ["P1 sits.", "P2 sits."]}
+    written = {"s": ["P1 sleeps near P1.", "A door."], "t": ["P1 sits.", "P2 sits."]}
+    filled = {"s": [["P1", "P1"], []], "t": [["P1"], ["P2"]]}
+    (tmp_path / "refs.jsonl").write_text(lines_of([{"id": i, "captions": c} for i, c in truth.items()]))
+    (tmp_path / "told.jsonl").write_text(
+        lines_of([{"id": i, "captions": c, "blanks": filled[i]} for i, c in written.items()])
+    )
+    result = fabula.score(tmp_path / "told.jsonl", tmp_path / "refs.jsonl", task="identity", metrics=["METEOR"])
+    assert any("fill blanks of their own words" in note for note in result.warnings)
+    with pytest.raises(InputError, match="FITB reads blanks that are filled in, and there are none"):
+        fabula.score(tmp_path / "told.jsonl", tmp_path / "refs.jsonl", task="identity", metrics=["FITB"])
+    # The answers to the references' blanks beside captions of one's own are scored as ever.
+    filled["s"] = [["P1"], ["P2", "P1"]]
+    (tmp_path / "told.jsonl").write_text(
+        lines_of([{"id": i, "captions": c, "blanks": filled[i]} for i, c in written.items()])
+    )
+    result = fabula.score(tmp_path / "told.jsonl", tmp_path / "refs.jsonl", task="identity", metrics=["FITB"])
+    assert result["FITB"].values["class"] == 1.0
+
+
+def lines_of(entries: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+def test_a_second_stage_that_cannot_be(world: Path, runs: Path, tmp_path: Path) -> None:
+    asked = {"task": "caption", "data": world, "split": "test", "features": world}
+    with pytest.raises(SpecError, match="fills no blanks"):
+        fabula.predict("micap", runs / "captions", then=runs / "captions", **asked)
+    with pytest.raises(SpecError, match="--then fills in captions that are written now"):
+        fabula.predict("micap", runs / "captions", then=runs / "fillin", people="same", **asked)
+    for file in world.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    write_features(tmp_path / "text.safetensors", [("s", np.zeros((1, 256)))], {})
+    with pytest.raises(InputError, match="the blanks of other captions than those written now"):
+        fabula.predict("micap", runs / "captions", then=runs / "fillin", **{**asked, "features": tmp_path})

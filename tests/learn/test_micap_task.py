@@ -20,6 +20,7 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
+from fabula.evaluate.captionsets import overwrite_people  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
@@ -27,10 +28,10 @@ from fabula.learn.identity.windows import Film, People, answer_sets, caption_fil
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
-from fabula.learn.tasks.micap import SetAnswer, overwrite_people, score_blanks, score_captions  # noqa: E402
+from fabula.learn.tasks.micap import SetAnswer, score_blanks, score_captions  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.media.stores.features import Features, write_features  # noqa: E402
-from fabula.text.identity import ids  # noqa: E402
+from fabula.text.identity import ID, ids  # noqa: E402
 from fabula.verbs.command_line import fabula as command  # noqa: E402
 
 RECIPE = Recipe(train_films=3, val_films=1, test_films=1, clips=12, face_dim=16, action_dim=8, frame_dim=8)
@@ -274,6 +275,78 @@ def test_command_line(world: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(command, [*ask, str(tmp_path / "c.jsonl"), "--task", "caption"])
     assert isinstance(done.exception, SpecError) and "trained for fitb alone" in str(done.exception)
     assert not (tmp_path / "c.jsonl").exists()
+
+
+# --- lines of clips ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same films as LSMDC has its own: captions with blanks, ids, sets; a line a clip."""
+    folder = tmp_path_factory.mktemp("tables")
+    for split, name, films in (("train", "training", 3), ("val", "val", 1), ("test", "test", 1)):
+        captions, labels = [], []
+        for n in range(films):
+            film = make_film(f"sim-{split}-{n:03d}", RECIPE)
+            for k, scene in enumerate(film.scenes):
+                clip = f"{film.name}-{k:04d}\t0\t1\t0\t1"
+                captions.append(f"{clip}\t{ID.sub('[...]', scene.caption)}\n")
+                people = (f"[{n}_PERSON{who[1:]}]" for who in ids(scene.caption))
+                labels.append(f"{clip}\t{','.join(people) or '_'}\n")
+        (folder / f"LSMDC16_annos_{name}_blank.csv").write_text("".join(captions))
+        (folder / f"LSMDC16_annos_{name}_onlyIDs_NEW.csv").write_text("".join(labels))
+    clips = [f"sim-val-000-{k:04d}" for k in range(10)]
+    (folder / "valSets.csv").write_text("\t".join(clips[:5]) + "\n" + "\t".join(clips[5:]) + "\n")
+    return folder
+
+
+def test_tables_are_the_sets_of_the_world(world: Path, tables: Path) -> None:
+    """Five clips of a film are a set; to be trained on, one begins at every clip. The file of sets leaves two out."""
+    for split, count in (("train", 3 * 12), ("val", 2), ("test", 3)):
+        notes = Notes()
+        found, wanted = read_sets_of(tables, split, notes), read_sets_of(world, split, Notes())
+        assert len(found) == count and wanted.keys() <= found.keys()
+        for name, one in wanted.items():
+            assert one == found[name]
+        assert any("five consecutive clips" in line for line in notes.lines()) == (split != "val")
+
+
+def test_tables_are_trained_on_and_filled(world: Path, tables: Path, tmp_path: Path) -> None:
+    """The whole way: LSMDC's lines in, the challenge's lines out, scored as the challenge does."""
+    out, data = str(tmp_path / "run"), ["--data", str(tables), "--features", str(world)]
+    shape = [word for name, value in SHAPE.items() for word in ("--set", f"{name}={value}")]
+    quick = ["--tiny", "--task", "fitb", "--streams", "text", "--steps", "2", "--batch-size", "4", "--threads", "1"]
+    done = CliRunner().invoke(command, ["train", "micap", *data, *quick, *shape, "--out", out])
+    assert done.exit_code == 0, done.output
+    file = tmp_path / "filled.csv"
+    ask = ["predict", "micap", out, *data, "--task", "fitb", "-o", str(file)]
+    done = CliRunner().invoke(command, ask)
+    assert done.exit_code == 0, done.output
+    rows = [line.split("\t") for line in file.read_text().splitlines()]
+    truth = (tables / "LSMDC16_annos_val_onlyIDs_NEW.csv").read_text().splitlines()[:10]
+    assert [row[0] for row in rows] == [line.split("\t")[0] for line in truth]
+    assert [row[1].count("[") for row in rows] == [line.count("[") for line in truth]
+    (tmp_path / "refs.csv").write_text("".join(f"{line.split()[0]}\t{line.split()[-1]}\n" for line in truth))
+    score = fabula.score(file, tmp_path / "refs.csv", sets=tables / "valSets.csv", protocol="lsmdc-fillin")
+    assert 0 <= score["FITB"].values["instance"] <= 1 and not score.warnings
+    done = CliRunner().invoke(command, [*ask[:-1], str(tmp_path / "filled.txt")])
+    assert isinstance(done.exception, SpecError) and ".jsonl, .json or .csv" in str(done.exception)
+    one = ["--data", str(tables / "LSMDC16_annos_val_blank.csv"), "--features", str(world), "--overwrite"]
+    done = CliRunner().invoke(command, [*ask[:3], *one, "--sets", str(tables / "valSets.csv"), *ask[-4:]])
+    assert done.exit_code == 0, done.output
+    assert file.read_text().splitlines() == ["\t".join(row) for row in rows]
+
+
+def test_blanks_are_filled_without_ids_and_not_trained_on(run: Path, world: Path, tables: Path, tmp_path: Path) -> None:
+    """Of a test split nobody knows the ids."""
+    for split in ("training", "test"):
+        name = f"LSMDC16_annos_{split}_blank.csv"
+        (tmp_path / name).write_bytes((tables / name).read_bytes())
+    told = {"task": "fitb", "split": "test", "features": world}
+    blind, known = (fabula.predict("micap", run, data=folder, **told) for folder in (tmp_path, tables))
+    assert {name: one.blanks for name, one in blind.items()} == {name: one.blanks for name, one in known.items()}
+    with pytest.raises(InputError, match=r"a blank \[\.\.\.\] that nobody fills"):
+        fabula.train("micap", data=tmp_path, features=world, tiny=True, settings=FAST, out=tmp_path / "run")
 
 
 # --- long sets -------------------------------------------------------------------------------------------------------

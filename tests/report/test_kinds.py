@@ -322,6 +322,39 @@ def test_identity(browser, results):
     browser.picture("identity", "#open")
 
 
+def test_clips_side_by_side(browser, tmp_path):
+    """Frames, truth and prediction of a captionset: a picture per clip, or the clip's name."""
+    names = ["f-1", "f-2", EVIL]
+    truth = {"id": "set", "captions": ["P4 runs.", "P2 hugs P4.", "P2 waits."], "clips": names}
+    filled = {"id": "set", "blanks": [["P1"], ["P1", "P3"], ["P1"]]}
+    own = {"id": "set", "captions": ["P1 walks.", "Nobody is there."]}
+    files = [lines(tmp_path / f"{k}.jsonl", [one]) for k, one in enumerate((filled, own, truth))]
+    results = [fabula.score(file, files[2], task="identity", metrics="FITB") for file in files[:1]]
+    frames = tmp_path / "frames"
+    frames.mkdir()
+    png(frames / "f-1.png", 64, 36)
+    beside = find_beside(results[0], images=frames)
+    assert beside.notes[0].startswith("2 of 3 images are not in frames: 'f-2', ")
+    html = make_page(results, [Path("filled.jsonl")], beside=beside, folder=tmp_path)
+    browser.open(html, "#item=set")
+    assert browser.js("return document.querySelector('.clips img').naturalWidth") == 64
+    assert browser.texts(".clips .still.none") == ["f-2", EVIL]
+    assert browser.texts(".clips dd") == [
+        "P4 runs.", "P1 runs.", "P2 hugs P4.", "P1 hugs P3.", "P2 waits.", "P1 waits.",
+    ]  # fmt: skip
+    kinds = [browser.js("return arguments[0].className", node) for node in browser.all(".clips .person")]
+    # truth P4 is the first person, P2 the second; predicted P1 stands twice for P2 and once for P4, P3 for P4
+    assert kinds == [f"person p{k}" for k in (0, 1, 1, 0, 1, 0, 1, 1)]
+    browser.picture("identity-clips", "#open")
+    browser.driver.set_window_size(420, 900)
+    assert browser.js("return document.documentElement.scrollWidth <= innerWidth")
+    browser.driver.set_window_size(1280, 1000)
+    result = fabula.score(files[1], files[2], task="identity", metrics="METEOR")
+    browser.open(page(result, "Captions"), "#item=set")
+    assert len(browser.all(".clips .still.none")) == 3
+    assert browser.texts(".clips dd")[1::2] == ["P1 walks.", "Nobody is there.", "nothing"]
+
+
 @pytest.mark.parametrize("kind", ["moments", "regions", "identity"])
 def test_other_references_are_refused(results, tmp_path, kind):
     other = KINDS[kind](tmp_path)

@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.papers.outcome import Cell
+from fabula.papers.plan import Plan
 from fabula.papers.printed import BANNER
 from fabula.papers.run import RunOptions, run_tables
+from fabula.papers.sources import Inputs
 from fabula.papers.table import find_tables, read_printed
 from fabula.verbs.training.reproduce import execute
 
@@ -43,6 +45,21 @@ def test_rows_that_can_be_run_are_run_and_others_say_what_they_need(data: Path, 
     assert "| Uniform (GT) | here | " in done.stdout and "|  | paper | 34.18 | 38.26 | 30.47 |" in done.stdout
     assert "not run: PDVC: needs --features youcook2-r3d=PATH (store of ResNeXt-3D" in done.stdout
     assert "pss-2022: mIoU" in done.stdout and BANNER not in done.stdout
+
+
+def test_tables_share_what_they_say_alike(data: Path) -> None:
+    """PDVC of Table 1 is R3D with Hungarian matching of Table 2: one training, one prediction, one score."""
+    plan = Plan(Inputs((str(data),), ()), simulate=True)
+    first, second = (
+        plan.add_row(table, next(row for row in table.rows if row.name == name), "", 777)
+        for table, name in zip(
+            find_tables(["pss-table1", "pss-table2"]), ("PDVC", "ResNeXt-3D (R3D) Hungarian"), strict=True
+        )
+    )
+    assert isinstance(first, dict) and isinstance(second, dict)
+    assert first == {name: second[name] for name in ("train", "predict", "score")}
+    other = plan.add_row(find_tables(["pss-table1"])[0], find_tables(["pss-table1"])[0].rows[4], "", 778)
+    assert isinstance(other, dict) and not set(other.values()) & set(first.values())
 
 
 def test_a_column_of_another_data_set_stays_empty(data: Path) -> None:
@@ -101,16 +118,52 @@ def test_a_work_folder_is_resumed_only_when_told(tmp_path: Path, data: Path) -> 
 
     again = RunOptions(data=(str(data),), work=work, rows=("1",), resume=True)
     assert run_tables(tables, again, never)[0].to_dict() == first[0].to_dict()
-    other = RunOptions(data=(f"youcook2={data}",), work=work, rows=("1",), resume=True)  # another table, the same steps
-    numbers = run_tables(find_tables(["pss-table3"]), other, never)[0].lines[0].cells
-    assert [cell.mean for cell in numbers[:3]] == [cell.mean for cell in first[0].lines[0].cells[2:]]
     damaged = next(path for path in work.glob("steps/*/out.json") if "scores" in path.read_text())
     damaged.write_text("{}")
     assert run_tables(tables, again, execute)[0].to_dict() == first[0].to_dict()
     (data / "yc2_my_val.json").touch()  # the data are others now, for all that is known
     fresh = list(work.glob("steps/*"))
     run_tables(tables, again, execute)
-    assert len(list(work.glob("steps/*"))) in (len(fresh), 2 * len(fresh))
+    assert len(list(work.glob("steps/*"))) == 2 * len(fresh)
+
+
+class Recorded:
+    """A command line that is noted and writes an empty result; one verb may lack a package."""
+
+    def __init__(self, lacking: str = "") -> None:
+        self.lines: list[list[str]] = []
+        self.lacking = lacking
+
+    def __call__(self, words: Sequence[str], log: Path) -> None:
+        self.lines.append(list(words))
+        if words[0] == self.lacking:
+            raise MissingExtra("this row", "learn")
+        flag = next(word for word in ("--out", "-o", "--json") if word in words)
+        path = Path(words[words.index(flag) + 1])
+        path.mkdir() if flag == "--out" else path.write_text("{}")
+
+
+def test_seeds_are_spread_over_devices(tmp_path: Path, data: Path) -> None:
+    recorded = Recorded()
+    options = RunOptions(
+        data=(str(data),), features=(f"youcook2-s3d={data}",), rows=("6",), seeds=4, devices=("0", "1"), workers=1,
+        work=tmp_path / "work",
+    )  # fmt: skip
+    run_tables(find_tables(["pss-table1"]), options, recorded)
+    trained = [line for line in recorded.lines if line[0] == "train"]
+    assert [line[line.index("--seed") + 1] for line in trained] == ["777", "778", "779", "780"]
+    assert [line[-2:] for line in trained] == [["--device", f"cuda:{k % 2}"] for k in range(4)]
+    assert all("--device" not in line for line in recorded.lines if line[0] == "score")
+
+
+def test_what_needs_a_package_is_said_and_the_rest_is_run(tmp_path: Path, data: Path) -> None:
+    recorded = Recorded(lacking="train")
+    options = RunOptions(
+        data=(str(data),), features=(f"youcook2-s3d={data}",), rows=("1", "6"), seeds=2, work=tmp_path / "work"
+    )
+    uniform, ours = run_tables(find_tables(["pss-table1"]), options, recorded)[0].lines
+    assert not uniform.problem and "[learn]; install it with: pip install" in ours.problem
+    assert [line[0] for line in recorded.lines] == ["baseline", "score", "train", "train"]
 
 
 def killed_and_resumed(words: list[str], work: Path, kills: int, every: float = 0.05) -> tuple[str, int]:

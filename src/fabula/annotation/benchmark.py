@@ -325,6 +325,7 @@ class ExportOptions(StoreOptions):
     licence: str = option("unknown", "Licence of the captions, for the card.")
     layouts: tuple[str, ...] = option((), "Also write files for: label-studio, potato.", parts=True)
     embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
+    kinds: bool = option(False, "Also write the kind of each caption, static or dynamic, into its line (branch).")
     overwrite: bool = option(
         False, "Replace a benchmark even if its files were changed, and delete files added to its folder."
     )
@@ -341,7 +342,9 @@ def export(options: ExportOptions) -> JsonDict:
         if layout not in LAYOUTS:
             raise SpecError(f"no layout is called {layout!r}; there are: {', '.join(LAYOUTS)}")
     layouts = tuple(dict.fromkeys(("huggingface", *options.layouts)))
-    settings = Export(options.split, options.name, options.licence, layouts, embedder=options.embedder)
+    settings = Export(
+        options.split, options.name, options.licence, layouts, embedder=options.embedder, kinds=options.kinds
+    )
     embed = count.load_embedder(options.embedder)()
     with Store(options.store) as store:
         recipe = store.find_recipe(options.recipe)

@@ -1,6 +1,7 @@
 """The benchmark as files: lines in VERIFIED's released format, a card, and what is needed to look at it and to load it.
 
-    SPLIT.jsonl              {"desc_id", "video", "duration", "time", "cog_desc", "fig_desc", "fig_desc_score"}
+    SPLIT.jsonl              {"desc_id", "video", "duration", "time", "cog_desc", "fig_desc", "fig_desc_score"};
+                             with --kinds also "branch": static or dynamic
     provenance.jsonl         of every caption: branch, all candidates, what was dropped and why, the keys of its calls
     left_out.jsonl           moments without a caption, and why
     duplicates.json          captions that are almost equal (cosine of an embedder)
@@ -48,6 +49,7 @@ class Export:
     layouts: Sequence[str] = ("huggingface",)
     eps: float = 0.01
     embedder: str = "hashing"
+    kinds: bool = False  # each line says the branch of its caption
     counts: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
@@ -128,7 +130,7 @@ def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed
                 continue
             chosen = document["chosen"]
             rows.append(make_row(moment, chosen))
-            lines.write(as_line(as_released(moment, chosen)))
+            lines.write(as_line(as_released(moment, chosen) | ({"branch": chosen["branch"]} if settings.kinds else {})))
             whence.write(as_line({"desc_id": moment.id, "recipe": recipe, **document}))
     if not rows:
         raise InputError("no moment is done", file=store.path, hint="fabula annotate run comes first")

@@ -14,10 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from fabula.annotation.moments import Moment
-from fabula.core.errors import InputError, import_extra
+from fabula.core.errors import InputError
 
-SIDE = 336  # pixels of a frame's shorter side
-QUALITY = 85  # of JPEG
 REMEMBERED = 512  # videos whose shots are kept at hand
 Frames = list[tuple[float, bytes]]  # seconds, JPEG
 
@@ -68,6 +66,8 @@ class Videos:
                 noun="moment",
                 hint="fix its times, or leave it out",
             )
+        from fabula.media.frames import take_frames
+
         wanted = {"keys": key_times(spans, start, end, keys), "even": even_times(start, end, even)}
         shown = take_frames(path, sorted({t for times in wanted.values() for t in times}))
         return {kind: [(t, shown[t]) for t in times] for kind, times in wanted.items()}
@@ -83,34 +83,6 @@ def key_times(spans: Sequence[tuple[float, float]], start: float, end: float, mo
 
 def even_times(start: float, end: float, n: int) -> list[float]:
     return [start + (i + 0.5) * (end - start) / n for i in range(n)]
-
-
-def take_frames(path: Path, times: Sequence[float]) -> dict[float, bytes]:
-    """The picture on the screen at each of these times, as JPEG."""
-    from fabula.media.decode import Video
-
-    video = Video(path, resize=SIDE)
-    found: dict[float, bytes] = {}
-    rest = list(times)
-    shown = None
-    for t, frame in video.walk():
-        while rest and shown is not None and rest[0] < t:
-            found[rest[0]] = encode_jpeg(video, shown)
-            rest.pop(0)
-        if not rest:
-            break
-        shown = frame
-    for late in rest:
-        found[late] = encode_jpeg(video, shown)
-    return found
-
-
-def encode_jpeg(video: object, frame: object) -> bytes:
-    cv2 = import_extra("cv2", "writing frames", "features")
-    picture = video.convert(frame)  # type: ignore[attr-defined]
-    fine, data = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
-    assert fine
-    return bytes(data)
 
 
 def keyframes(video: Path, start: float, end: float, most: int = 8) -> Frames:

@@ -181,15 +181,18 @@ def read_rows(paths: Sequence[Path]) -> dict[str, list[Row]]:
     """The rows of each file."""
     out = {}
     for path in paths:
-        rows = list(read_fig(path))
-        whence = path.parent / "provenance.jsonl"
-        if (path.parent / MARK).is_file() and whence.is_file():  # one of ours: it knows the branches
-            chosen = dict(read_branches(whence))
-            rows = [row._replace(branch=row.branch or chosen.get(row.id)) for row in rows]
+        chosen = branches_beside(path)
+        rows = [row._replace(branch=row.branch or chosen.get(row.id)) for row in read_fig(path)]
         if not rows:
             raise InputError("the file is empty", file=path, hint=HINT)
         out[path.name] = rows
     return out
+
+
+def branches_beside(path: Path) -> dict[Id, str]:
+    """Where a file lies in a benchmark of ours: the branch of each caption, by id."""
+    whence = path.parent / "provenance.jsonl"
+    return dict(read_branches(whence)) if (path.parent / MARK).is_file() and whence.is_file() else {}
 
 
 def read_branches(path: Path) -> Iterator[tuple[Id, str]]:

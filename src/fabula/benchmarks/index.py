@@ -678,6 +678,13 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "known_by": ({"any": ("captions", "blanks")},),
         },
         {
+            "name": "clip-captions",
+            "module": "io.identity.clip_captions",
+            "order": "clip_captions",
+            "pattern": "*.csv",
+            "holds": "either",
+        },
+        {
             "name": "fillin",
             "module": "io.identity.fillin",
             "order": "fillin",

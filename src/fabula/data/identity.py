@@ -15,6 +15,15 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
+class ClipCaptions:
+    """The captions of one clip on both sides, people as P1, P2, …; None: not there."""
+
+    clip: str
+    truth: str | None
+    given: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClipSet:
     """Clips that are filled in together: an id means the same person in all of them, and nothing outside."""
 
@@ -22,6 +31,7 @@ class ClipSet:
     name: str = ""
     candidate: str | None = None  # all captions as one text; None: not given
     reference: str | None = None
+    captions: tuple[ClipCaptions, ...] = ()  # clip by clip, where the files have them so
 
     @property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -34,6 +35,8 @@ from fabula.stats.sample import Mean, Sample
 
 FEW = "too few {units} carry the spread for a bootstrap"
 COPIES = 3  # of every story and way, as MICap makes them
+TIMED = ("split", "merge", "shift")  # change when things happen
+UNTIMED = tuple(way for way in USUAL if way not in TIMED)  # of captionsets, which have no times
 DEFAULT = ("SODA_c", "METEOR", "CIDEr", "BLEU_4", "ROUGE_L")  # and iSPICE, where it is installed
 
 
@@ -52,6 +55,9 @@ class StressOptions(Options):
     seed: int = option(0, "Random seed.", shows_default=True)
     resamples: int = option(2000, "Number of resamples of the intervals.", shows_default=True, at_least=1)
     spice: str | None = same_as(ScoreOptions, "spice")
+    sets: Path | None = option(
+        None, "Captions of clips: the file of sets (valSets.csv). Default: five consecutive clips of a film."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from fabula import metrics
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
 from fabula.core.rows import Rows
-from fabula.data.identity import Clip, ClipSet
+from fabula.data.identity import Clip, ClipCaptions, ClipSet
 from fabula.data.stories import Item
 from fabula.documents.document import Document
 from fabula.evaluate.kept import Filled
@@ -24,7 +24,7 @@ from fabula.io.identity.captionsets import Sets, SetText
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.metrics.identity import ClipSets
-from fabula.text.identity import as_text, hide_ids, ids, is_named, pattern, respell_ids
+from fabula.text.identity import ID, as_text, hide_ids, ids, is_named, label, pattern, respell_ids
 from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
 
 DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences
@@ -64,6 +64,7 @@ def compare_sets(request: Request, found: Gathered, notes: Notes) -> tuple[Compa
             ) from None
 
     counts = count(found, len(scored), has_text)
+    filled = Filled({s.id: s for s in scored}, {s.id: s.captions for s in found.sets if s.captions})
 
     def facts(metric: Metric) -> Mapping[str, object]:
         if metric.reads == "identity":
@@ -74,7 +75,7 @@ def compare_sets(request: Request, found: Gathered, notes: Notes) -> tuple[Compa
 
     def evidence(named: Mapping[str, Metric]) -> dict[str, object]:
         read = {name: renamed for name, m in named.items() if m.reads == "captions" and not renames_itself(m)}
-        return {"items": tuple(raw) if has_text else (), "read": read, "kept": Filled({s.id: s for s in scored})}
+        return {"items": tuple(raw) if has_text else (), "read": read, "kept": filled}
 
     return Comparison(
         task="identity", rows_of=rows_of, counts=counts, notes=notes, facts=facts, evidence=evidence
@@ -260,7 +261,12 @@ def join_sets(truth: Sets, given: Sets, people: str | None, file: object, notes:
     written = pattern(people)
     truth, given = ({id: rewrite(t, written) for id, t in side.items()} for side in (truth, given))
     filled = fills(truth, given)
-    blanks = filled or any(t.blanks is not None for t in given.values())
+    own = [] if filled else fill_themselves(truth, given)
+    for id in own:
+        notes.add(
+            "{n} predicted captionsets fill blanks of their own words, not of the references': no FITB", name_id(id)
+        )
+    blanks = filled or (not own and any(t.blanks is not None for t in given.values()))
     return [make_set(id, ref, given.get(id), blanks, filled) for id, ref in truth.items()]
 
 
@@ -274,6 +280,25 @@ def fills(truth: Sets, given: Sets) -> bool:
     return bool(both) and all(a and b and list(map(hide_ids, a)) == list(map(hide_ids, b)) for a, b in both)
 
 
+def fill_themselves(truth: Sets, given: Sets) -> list[str]:
+    """The sets whose blanks are the ids in captions of their own words, if that is so in the whole file.
+
+    A file may also have captions of its own and, apart from them, what belongs into the references' blanks; and one
+    that has as many ids as blanks in every clip fills the references', however it spells their words.
+    """
+    both = {id: t for id, t in given.items() if id in truth and t.captions and t.blanks is not None}
+    if any(sum(t.blanks or (), ()) != sum(ids_in(replace(t, blanks=None), True) or (), ()) for t in both.values()):
+        return []
+    if all(count_ids(t) == count_ids(truth[id]) for id, t in both.items()):
+        return []
+    words = {id: list(map(hide_ids, t.captions or ())) for id, t in both.items()}
+    return [id for id, w in words.items() if truth[id].captions and w != list(map(hide_ids, truth[id].captions or ()))]
+
+
+def count_ids(told: SetText) -> list[int]:
+    return list(map(len, ids_in(told, True) or ()))
+
+
 def make_set(id: str, ref: SetText, pred: SetText | None, blanks: bool, filled: bool) -> ClipSet:
     text = None if ref.captions is None else as_text(ref.captions)
     said = None if pred is None or pred.captions is None else as_text(pred.captions)
@@ -285,7 +310,28 @@ def make_set(id: str, ref: SetText, pred: SetText | None, blanks: bool, filled: 
             truth, given = (sum(truth, ()),), (sum(given, ()),)
         several = [None] * len(truth) if given is None else list(given)
         clips = tuple(Clip(f"{id} {k}", t, g) for k, (t, g) in enumerate(zip(truth, several, strict=True), 1))
-    return ClipSet(clips, name=id, candidate=said, reference=text)
+    return ClipSet(clips, name=id, candidate=said, reference=text, captions=pair_captions(ref, pred))
+
+
+def pair_captions(ref: SetText, pred: SetText | None) -> tuple[ClipCaptions, ...]:
+    """The captions of each clip; where only blanks are filled in, the reference's words with the people given."""
+    truth, given = ref.captions or (), pred.captions if pred is not None else None
+    if given is None and pred is not None and pred.blanks is not None:
+        given = fill_captions(truth, pred.blanks)
+    n = max(len(truth), len(given or ()))
+    names = next((c for c in (ref.clips, None if pred is None else pred.clips) if c and len(c) == n), None)
+    sides = ((*side, *[None] * (n - len(side))) for side in (truth, given or ()))
+    both = zip(names or [f"clip {k + 1}" for k in range(n)], *sides, strict=True)
+    return tuple(ClipCaptions(*one) for one in both)
+
+
+def fill_captions(captions: Sequence[str], blanks: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
+    """Captions with other people in their ids' places, where there are as many."""
+    people = [label(id) for clip in blanks for id in clip]
+    if len(people) != sum(len(ids(caption)) for caption in captions):
+        return None
+    who = iter(people)
+    return tuple(ID.sub(lambda _: next(who), caption) for caption in captions)
 
 
 def ids_in(told: SetText, captions: bool) -> tuple[tuple[str, ...], ...] | None:

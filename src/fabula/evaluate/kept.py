@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fabula.core.rows import group_keys
-from fabula.data.identity import ClipSet
+from fabula.data.identity import ClipCaptions, ClipSet
 from fabula.data.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.data.regions import Picture
 from fabula.data.result import Result
@@ -216,6 +216,13 @@ class Filled:
     """The sets whose blanks were judged."""
 
     sets: Mapping[str, ClipSet]
+    captions: Mapping[str, tuple[ClipCaptions, ...]] = field(default_factory=dict)  # of all sets that have them
+
+    def clips(self) -> list[str]:
+        """The names of all clips, each once."""
+        listed = [one.clip for captions in self.captions.values() for one in captions]
+        blanks = [clip.id for id, s in self.sets.items() if id not in self.captions for clip in s.clips]
+        return list(dict.fromkeys([*listed, *blanks]))
 
     def judge(self, result: Result, name: str, id: str) -> list[Blank]:
         """Every blank of a set, as the metric read both sides."""

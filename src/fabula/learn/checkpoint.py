@@ -32,6 +32,7 @@ from fabula.learn.models import room
 from fabula.media.stores.kinds import NONSENSE, summarize
 
 FORMAT = 1
+CHECKPOINTS = ("best.safetensors", "last.safetensors")  # of a run, in the order of preference
 PICKLES = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code saves them: learn/official.py reads some
 AGAIN = "name another checkpoint of a run; this one is damaged, or no file of fabula train"
 
@@ -150,9 +151,14 @@ def read_header(text: str | None, path: Path) -> JsonDict:
     return header
 
 
+def is_run(folder: Path) -> bool:
+    """Whether there is a checkpoint in a folder."""
+    return any((folder / name).exists() for name in CHECKPOINTS)
+
+
 def find_checkpoint(path: Path) -> Path:
     if path.is_dir():
-        for name in ("best.safetensors", "last.safetensors"):
+        for name in CHECKPOINTS:
             if (path / name).exists():
                 return path / name
         raise InputError("no checkpoint in this folder", file=path, hint="it should hold last.safetensors")

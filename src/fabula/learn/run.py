@@ -71,7 +71,7 @@ def fit(
     torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
     model = Model(chosen)
     if begin is not None:
-        take_weights(model, weights(chosen), options, notes)
+        take_weights(model, weights(chosen), replace(options, from_part=begin.part), notes)
     data, validation_data = task.training_data(source, chosen), task.validation_data(source, chosen)
     for dataset in (data, validation_data):
         if (own := getattr(dataset, "notes", notes)) is not notes:
@@ -102,6 +102,7 @@ def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Ca
     result = task.predict_in_parts(Path(path), data, options, notes, callbacks.watch)
     if result is None:
         result = task.postprocess(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+        result = task.refine(result, options, notes, callbacks.watch)
         if warning := warn_of_captions(task.captions(result, data)):
             callbacks.warn(warning)
     report_notes(notes, callbacks)
@@ -224,6 +225,9 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
         return read_official(path, options, Model)
     if options.from_words is not None:
         raise SpecError("--from-words is for official weights; a run has its own vocabulary")
+    if hasattr(Model, "read_folder") and path.is_dir() and not checkpoint.is_run(path):
+        sizes, state = Model.read_folder(path)
+        return Start(configure(default_of(Model, options.tiny), sizes), "language"), lambda _: state
     tensors, header = checkpoint.read(path, weights_only=True)
     if header["model"] != Model.name:
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
@@ -110,36 +111,58 @@ def make_line(table: Table, number: int, documents: Documents, problem: str) -> 
     row = table.rows[number]
     cells, signatures = list[Cell](), dict[str, tuple[str, ...]]()
     for column, printed in zip(table.columns, row.paper, strict=True):
-        values = list[float]()
+        values, key = list[float](), fill_key(column.key, row.variables)
         for part, seeds in documents.items():
             if column.part in ("", part):
                 for written in seeds:
-                    document = written.get(column.step or list(written)[-1])
-                    if (value := find_number(document, column)) is not None:
-                        values.append(value * column.scale)
-                    protocol, signature = find_signature(document, column)
+                    value, document = find_value(written, column, key)
+                    if value is None:
+                        continue
+                    values.append(value * column.scale)
+                    protocol, signature = find_signature(document, key)
                     if signature and signature not in signatures.get(protocol, ()):
                         signatures[protocol] = (*signatures.get(protocol, ()), signature)
         cells.append(Cell(printed, tuple(values)))
     return Line(number, row.labels, row.section, tuple(cells), problem, signatures)
 
 
-def find_number(document: object, column: Column) -> float | None:
-    """The number under the column's key; None where the document has none: some rows have fewer numbers."""
-    for key in column.key.split("/"):
-        if not isinstance(document, dict) or key not in document:
-            return None
-        document = document[key]
+def fill_key(key: str, variables: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda m: variables[m[1]], key)
+
+
+def find_value(written: Mapping[str, object], column: Column, key: str) -> tuple[float | None, object]:
+    """The number of a column, and the document that has it: of the named step, the last one, or any."""
+    names = list(written)[::-1] if column.step == "any" else [column.step or list(written)[-1]]
+    for name in names:
+        if (value := find_number(written.get(name), key)) is not None:
+            return value, written[name]
+    return None, None
+
+
+def find_number(document: object, key: str) -> float | None:
+    """The number under the key; None where the document has none: some rows have fewer numbers."""
+    for part in key.split("/"):
+        if isinstance(document, list):
+            document = choose(document, part)
+        else:
+            document = document.get(part) if isinstance(document, dict) else None
     if document is None:
         return None
     if isinstance(document, bool) or not isinstance(document, int | float):
-        raise FabulaError(f"the column {column.title} ({column.key}) names no number; correct its key")
+        raise FabulaError(f"{key} names no number; correct the key of the column")
     return float(document)
 
 
-def find_signature(document: object, column: Column) -> tuple[str, str]:
+def choose(entries: Sequence[object], key: str) -> object:
+    """The first entry of a list with these values: `measure=static,kind=`."""
+    wanted = dict(pair.split("=", 1) for pair in key.split(",") if "=" in pair)
+    fits = (e for e in entries if isinstance(e, dict) and all(str(e.get(k)) == v for k, v in wanted.items()))
+    return next(fits, None) if wanted else None
+
+
+def find_signature(document: object, key: str) -> tuple[str, str]:
     """The protocol and the signature of a score; "" for other numbers."""
-    top, _, rest = column.key.partition("/")
+    top, _, rest = key.partition("/")
     if top != "scores" or not isinstance(document, dict):
         return "", ""
     score = document.get("scores", {}).get(rest.partition("/")[0], {})

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import SpecError
-from fabula.documents.files import dump_json
+from fabula.documents.files import dump_json, load_json
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,18 @@ def world_regions(words: Words) -> None:
     write_regions(words.out, words.whole("seed"), words.whole("images"))
 
 
+def world_plan(words: Words) -> None:
+    from fabula.learn.worlds.annotations import write_plan
+
+    words.out.mkdir(parents=True)
+    write_plan(words.out, words.paths[0], words.whole("items"))
+
+
+def world_join(words: Words) -> None:
+    """The stories of several files as one."""
+    dump_json(words.out, {video: story for path in words.paths for video, story in load_json(path).items()})
+
+
 def check_algorithm(words: Words) -> None:
     from fabula.papers.checks import compare_algorithm
 
@@ -80,6 +92,8 @@ STEPS: dict[str, Callable[[Words], None]] = {
     "world steps": world_steps,
     "world moments": world_moments,
     "world regions": world_regions,
+    "world plan": world_plan,
+    "world join": world_join,
     "check algorithm": check_algorithm,
     "check regions": check_regions,
 }

@@ -53,7 +53,8 @@ def show_paper(cell: Cell) -> str:
 def show_difference(column: Column, cell: Cell) -> str:
     if cell.difference is None or cell.paper is None:
         return "–"
-    return f"{cell.difference:+.{max(column.digits, cell.paper.digits)}f}"
+    shown = f"{cell.difference:+.{max(column.digits, cell.paper.digits)}f}"
+    return shown if float(shown) else shown[1:]
 
 
 def notes_of(outcome: Outcome) -> list[str]:

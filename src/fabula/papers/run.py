@@ -11,18 +11,18 @@ nothing but its command line and its inputs, so a resumed run ends with the same
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import fabula
-from fabula.core.errors import SpecError
+from fabula.core.errors import MissingExtra, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option
 from fabula.documents.files import load_json, temporary_folder
 from fabula.jobs.folder import Folder, begin
-from fabula.jobs.runner import Runner, run_pass, runner_named
+from fabula.jobs.runner import Runner, run_jobs, runner_named
 from fabula.papers.outcome import Line, Outcome, make_line
 from fabula.papers.own import run_own
 from fabula.papers.plan import FIRST_SEED, OWN, SEEDED, Plan, Step, needed_sources, place_words
@@ -56,11 +56,20 @@ class DoSteps:
     folder: Folder
     execute: Execute
 
-    def __call__(self, job: tuple[list[Step], str]) -> None:
+    def __call__(self, job: tuple[list[Step], str]) -> dict[str, str]:
+        """The steps that need a package that is not installed, and the sentence that says so."""
         steps, device = job
+        absent: dict[str, str] = {}
         for step in steps:
-            if not is_done(self.folder, step):
-                self.perform(step, device)
+            lost = next((absent[key] for key in step.after if key in absent), None)
+            if lost is not None:
+                absent[step.key] = lost
+            elif not is_done(self.folder, step):
+                try:
+                    self.perform(step, device)
+                except MissingExtra as error:
+                    absent[step.key] = str(error)
+        return absent
 
     def perform(self, step: Step, device: str) -> None:
         home, root = self.folder.at(STEPS, step.key), self.folder.at(STEPS)
@@ -97,11 +106,11 @@ def run_tables(
     with open_work(options) as path:
         inputs = {"what": "fabula reproduce", "fabula": fabula.__version__, "simulated": options.simulate}
         folder, _ = begin(path, inputs, {}, options.resume)
-        do_all(plan, folder, options, execute, progress)
+        absent = do_all(plan, folder, options, execute, progress)
         return [
             Outcome(
                 table=table,
-                lines=tuple(read_line(folder, plan, table, line, keys) for line, keys in lines),
+                lines=tuple(read_line(folder, plan, table, line, keys, absent) for line, keys in lines),
                 seeds=tuple(seeds_of(options)),
                 is_simulated=options.simulate and bool(needed_sources(table)),
             )
@@ -136,24 +145,31 @@ def draft_line(plan: Plan, table: Table, number: int, options: RunOptions) -> tu
     return make_line(table, number, {}, "; ".join(dict.fromkeys(problems))), keys
 
 
-def do_all(plan: Plan, folder: Folder, options: RunOptions, execute: Execute, progress: Progress) -> None:
+def do_all(plan: Plan, folder: Folder, options: RunOptions, execute: Execute, progress: Progress) -> dict[str, str]:
+    """Do what is not done; the steps that need a package that is not installed, and the sentence that says so."""
     devices = [f"cuda:{d}" if d.isdecimal() else d for d in options.devices] or [""]
     runner: Runner = runner_named("local", processes=options.workers or len(devices))
-    work = DoSteps(folder, execute)
+    work, absent = DoSteps(folder, execute), dict[str, str]()
     with runner.ready():
         for name, of_sources in (("simulated copies", True), ("rows", False)):
-            chains = plan.chains(of_sources)
+            chains = [c for c in plan.chains(of_sources) if not all(is_done(folder, step) for step in c)]
             jobs = [(chain, devices[i % len(devices)]) for i, chain in enumerate(chains)]
-            run_pass(work, name, jobs, runner, progress, lambda job: all(is_done(folder, step) for step in job[0]))
+            progress(name, 0, len(jobs))
+            for done, lost in enumerate(run_jobs(work, jobs, runner), 1):
+                absent |= lost
+                progress(name, done, len(jobs))
+    return absent
 
 
-def read_line(folder: Folder, plan: Plan, table: Table, line: Line, keys: Keys) -> Line:
+def read_line(folder: Folder, plan: Plan, table: Table, line: Line, keys: Keys, absent: Mapping[str, str]) -> Line:
     """The row with the numbers that its steps wrote."""
+    lost = (absent.get(key, "") for seeds in keys.values() for one in seeds for key in one.values())
+    problem = "; ".join(dict.fromkeys(filter(None, (line.problem, *lost))))
     documents = {
         part: [{name: read_output(folder, plan.steps[key]) for name, key in one.items()} for one in seeds]
         for part, seeds in keys.items()
     }
-    return make_line(table, line.number, documents, line.problem)
+    return make_line(table, line.number, documents, problem)
 
 
 def read_output(folder: Folder, step: Step) -> object:

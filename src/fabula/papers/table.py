@@ -47,8 +47,8 @@ class Column:
     """Where a number stands in the JSON that a step writes."""
 
     title: str
-    key: str  # keys joined by /
-    step: str = ""  # the step that writes it; "": the last one
+    key: str  # keys joined by /; `name=value,…` chooses an entry of a list; {variables} are the row's
+    step: str = ""  # the step that writes it; "": the last one; any: the last one that has it
     part: str = ""  # the part of the table that it belongs to; "": every part
     scale: float = 100.0
     digits: int = 2
@@ -165,7 +165,7 @@ def as_row(row: JsonDict, shared: tuple[str, ...], columns: int) -> Row:
     return Row(
         labels=tuple(row["labels"]),
         section=row.get("section", ""),
-        steps=tuple(row.get("steps", shared)),
+        steps=tuple(row.get("steps", () if "needs" in row else shared)),
         paper=printed,
         needs=row.get("needs", ""),
         note=row.get("note", ""),

@@ -17,6 +17,7 @@ from itertools import islice
 from math import isfinite
 from pathlib import Path
 
+from fabula.data.identity import ClipCaptions
 from fabula.data.result import Result
 from fabula.data.stories import Corpus, Story
 from fabula.evaluate.kept import Filled, Values, values_of
@@ -81,7 +82,8 @@ def tell_apart(names: Sequence[str]) -> list[str]:
 
 
 def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, object]:
-    """[id, numbers per system, candidate per system, references, maybe graphs per system, maybe blanks per system]."""
+    """[id, numbers per system, candidate per system, references, maybe graphs per system, maybe blanks per system,
+    maybe clips]."""
     first, values = results[0], [read_values(r) for r in results]
     names = list(values[0])
     candidates = [{i.id: i.candidate for i in r.items} for r in results]
@@ -97,6 +99,9 @@ def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, o
     if judge is not None:
         for row in rows:
             row += ([] if graphs else [None]) + [[list_blanks(r, judge, row[0]) for r in results]]
+    strips = [r.kept.captions for r in results if isinstance(r.kept, Filled)]
+    for row in rows if any(strips) else ():
+        row += [None] * (6 - len(row)) + [list_clips([one.get(row[0], ()) for one in strips])]
     return {
         "kind": "items",
         "systems": systems,
@@ -107,6 +112,12 @@ def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, o
         "blanks": judge is not None,
         "rows": rows,
     }
+
+
+def list_clips(systems: Sequence[Sequence[ClipCaptions]]) -> list[Cells]:
+    """[clip, its true caption, the caption of each system] a clip."""
+    return [[one.clip, one.truth, [of[k].given if k < len(of) else None for of in systems]]
+            for k, one in enumerate(systems[0])]  # fmt: skip
 
 
 def list_blanks(result: Result, judge: str, id: str) -> list[Cells] | None:

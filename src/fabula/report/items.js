@@ -32,9 +32,60 @@ PAGES.items = {
 const cutWords = (text) => text.split(/([\p{L}\p{N}]+(?:['’]\p{L}+)*)/u); // every second piece is a word
 
 function itemOf(row) {
-  return data.systems.map((system, s) => el("div", { class: "card" },
+  return [row[6]?.length ? clipsOf(row) : null, data.systems.map((system, s) => el("div", { class: "card" },
     two ? el("h4", {}, system) : null, data.captioned && row[3].length ? captionOf(row, s) : null,
-    row[5] ? blanksOf(row[5][s], system) : null, itemGraphs(row, s)));
+    row[5] ? blanksOf(row[5][s], system) : null, itemGraphs(row, s)))].flat();
+}
+
+// --- clips -----------------------------------------------------------------------------------------------------------
+
+const PERSON = /(?<![\w-])([Pp]\d+)(?![\w-])/u;
+const peopleOf = (text) => (text ?? "").split(PERSON).filter((_, k) => k % 2);
+
+/** A frame of each clip, or its name; below it the true caption and that of each system, people in colours. */
+function clipsOf(row) {
+  const clips = row[6], truth = clips.flatMap(([, text]) => peopleOf(text));
+  const order = [...new Set(truth)];
+  const lines = [["Truth", (clip) => clip[1], (who) => order.indexOf(who)],
+    ...data.systems.map((system, s) => [two ? system : "Prediction", (clip) => clip[2][s],
+      colours(clips, s, truth, order)])];
+  const told = (clip) => lines.map(([head, text, colour]) => [el("dt", {}, head),
+    el("dd", {}, coloured(text(clip), colour))]);
+  const cards = clips.map((clip, k) => el("li", {}, frameOf(clip[0]),
+    el("p", { class: "meta" }, `${k + 1}: ${clip[0]}`), el("dl", {}, told(clip))));
+  return el("section", { class: "clips", "aria-label": "Clips" }, el("p", { class: "meta" },
+    `${count(clips.length, "clip")}; a colour is a person, and a predicted one has that of whom it meets most often`),
+    el("ol", { tabindex: "0", "aria-label": "Clips, truth and prediction" }, cards));
+}
+
+/** The colour of each predicted person: whom it stands for where both sides have the same blanks, else its own. */
+function colours(clips, s, truth, order) {
+  const said = clips.flatMap((clip) => peopleOf(clip[2][s])), own = [...new Set(said)];
+  const same = clips.every((clip) => peopleOf(clip[1]).length === peopleOf(clip[2][s]).length);
+  return (who) => {
+    if (!same) return own.indexOf(who);
+    const met = order.map((person) => said.filter((one, k) => one === who && truth[k] === person).length);
+    return met.indexOf(Math.max(...met));
+  };
+}
+
+function coloured(text, colour) {
+  if (!text) return el("span", { class: "tag missed" }, "nothing");
+  return text.split(PERSON).map((piece, k) => (k % 2
+    ? el("span", { class: `person p${Math.max(0, colour(piece)) % PEOPLE}` }, piece) : piece));
+}
+
+/** The clip's picture, or its film at its middle; a plain box with its name where the page has neither. */
+function frameOf(name) {
+  const source = data.media?.[String(name)];
+  if (!source) return el("div", { class: "still none" }, name);
+  if (/\.(jpe?g|png|webp|gif|bmp|avif|svg)$/iu.test(source)) {
+    return el("img", { class: "still", src: source, alt: `Frame of ${name}`, loading: "lazy" });
+  }
+  const video = el("video", { class: "still", controls: "", muted: "", preload: "metadata", src: source,
+    "aria-label": `Clip ${name}` });
+  video.addEventListener("loadedmetadata", () => { video.currentTime = video.duration / 2 || 0; }, { once: true });
+  return video;
 }
 
 /** The candidate with the words marked that some reference has; then the references; then what several of them have. */

@@ -91,6 +91,8 @@ def name_systems(plan: Plan, items: Sequence[Item]) -> tuple[str, ...]:
             raise SpecError(f"target {plan.target!r} is no system; there are: {', '.join(systems)}")
         systems = (*(s for s in systems if s != plan.target), plan.target)
     form = plan.make_form()
+    if form.fixed and len(systems) != 2:
+        raise SpecError(f"the form {plan.form} compares one system with another, and there are {len(systems)}")
     if form.shown != 1 and len(systems) < 2:
         raise SpecError(f'the form {plan.form} compares systems, and there is one: {systems[0]}; try form = "scale"')
     if form.name == "rank" and len(systems) > 9:
@@ -178,7 +180,7 @@ def draw_orders(
     """(rater, question) → the systems as they stand."""
     rng = random.Random(f"orders {plan.seed}")
     edges = [(rater, k) for rater, booklet in enumerate(booklets) for k in booklet]
-    if not plan.balance or len(questions[0].systems) == 1:
+    if not plan.balance or plan.make_form().fixed or len(questions[0].systems) == 1:
         return {(rater, k): questions[k].systems for rater, k in edges}
     if len(questions[0].systems) == 2:
         pairs: dict[tuple[str, ...], list[tuple[int, int]]] = {}
@@ -269,7 +271,7 @@ def lay_out(
     golds = list(range(parts.golden, len(parts.items)))
     for k in rng.sample(golds, min(plan.golds, len(golds))):
         order = list(systems[:width]) if width > 1 else [rng.choice(name_all(questions))]
-        if plan.balance:
+        if plan.balance and not parts.form.fixed:
             rng.shuffle(order)
         extra.append(("gold", f"gold {parts.items[k].id}", k, tuple(order), parts.items[k].expect))
     rng.shuffle(extra)

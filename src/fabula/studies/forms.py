@@ -1,6 +1,8 @@
-"""What raters are asked: five forms, the first that of VERIFIED's study (Listing 1) in our own words.
+"""What raters are asked: six forms, the first two that of VERIFIED's study (Listing 1) in our own words.
 
     richer       two descriptions: which tells more of what stays, which more of what happens, how right each is (1–5)
+    yes-no       as printed there: does description 2, always the target's, tell more of what stays (0, 1), more of what
+                 happens (0, 1), how right is it (1–5)
     preference   two descriptions: which is better
     rank         all systems' descriptions: put in order
     scale        one description: 1–5 on each scale
@@ -13,7 +15,7 @@ system; `told` turns them into what was said of each system.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fabula.core.errors import SpecError
@@ -49,6 +51,29 @@ DYNAMIC = (
     "Which tells more of what happens?",
     "Movements, changes, what comes or goes, who does what with whom, in which direction: what only the clip shows.",
 )
+YES_NO = {
+    "static": "Does description 2 tell more of what stays the same than description 1?",
+    "dynamic": "Does description 2 tell more of what happens than description 1?",
+}
+GUIDE = """\
+You will see clips, each with two descriptions. Description 1 is short. The question is always about description \
+2: does it tell more than description 1, and is what it tells right?
+
+What stays the same is what a single picture of the clip can show: the place, the things in it and their colours \
+and sizes, writing, how old or young somebody is, what stands beside what.
+
+What happens is what only the clip as a whole can show: movements and their direction, something that comes, \
+goes or changes, a turn of the camera, who does what with whom, and how.
+
+An example. Description 1: “A woman waters plants.”
+“A woman in a yellow coat waters the plants on a narrow balcony” adds the coat and the balcony. One picture \
+shows both, so it tells more of what stays (1) and not of what happens (0).
+“A woman waters the plants one after the other, then hands the can to a child” adds an order and something \
+between two people. No single picture shows that, so it tells more of what happens (1) and not of what stays \
+(0).
+
+Some words belong to both kinds; go by your own understanding. Judge what description 2 says. That it leaves \
+something out is no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +110,13 @@ class Form:
     choices: tuple[str, ...] = ()  # measures that choose one of two
     scales: tuple[str, ...] = ()  # measures with 1–5 for each description
     ties: bool = True
+    yes_no: tuple[str, ...] = ()  # measures of description 2, the target's, with 0 or 1
+    guide: str = ""  # instructions, before the first question
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the target always stands last and is the only one that is judged."""
+        return bool(self.yes_no)
 
     def fields(self, count: int) -> tuple[Field, ...]:
         """Of a question with so many descriptions."""
@@ -98,9 +130,12 @@ class Form:
             if self.ties or measure != "better":
                 options.append((0, neither.get(measure, "Neither tells more")))
             yield Field(measure, measure, 0, *words[measure], tuple(options))
+        for measure in self.yes_no:
+            options = [(1, "1: Yes"), (0, "0: No")]
+            yield Field(f"{measure}_2", measure, 2, YES_NO[measure], words[measure][1], tuple(options))
         for measure in self.scales:
             legend, help, steps = SCALES[measure]
-            for p in range(1, count + 1):
+            for p in range(2 if self.fixed else 1, count + 1):
                 whose = f"Description {p}: {legend[0].lower()}{legend[1:]}" if count > 1 else legend
                 yield Field(
                     f"{measure}_{p}", measure, p, whose, help, tuple((v, f"{v}: {t}") for v, t in steps.items())
@@ -151,7 +186,7 @@ class Form:
         return tuple(dict.fromkeys(f.measure for f in self.fields(2 if self.shown != 1 else 1)))
 
     def is_share(self, measure: str) -> bool:
-        return measure in (*self.choices, "true")
+        return measure in (*self.choices, *self.yes_no, "true")
 
 
 def make_form(name: str, scales: Sequence[str] = (), ties: bool = True) -> Form:
@@ -160,15 +195,23 @@ def make_form(name: str, scales: Sequence[str] = (), ties: bool = True) -> Form:
     for scale in scales:
         if scale not in SCALES:
             raise SpecError(f"no scale is called {scale!r}; there are: {', '.join(SCALES)}")
-    if scales and name not in ("scale", "richer"):
-        raise SpecError(f"scales are for the forms scale and richer, not for {name}")
+    if scales and name not in ("scale", "richer", "yes-no"):
+        raise SpecError(f"scales are for the forms scale, richer and yes-no, not for {name}")
     form = FORMS[name]
-    return Form(form.name, form.shown, form.lead, form.choices, tuple(scales) or form.scales, ties)
+    return replace(form, scales=tuple(scales) or form.scales, ties=ties)
 
 
 FORMS = {
     "richer": Form(
         "richer", 2, "Watch the clip, then compare the two descriptions.", ("static", "dynamic"), ("accuracy",)
+    ),
+    "yes-no": Form(
+        "yes-no",
+        2,
+        "Watch the clip, then judge description 2.",
+        yes_no=("static", "dynamic"),
+        scales=("accuracy",),
+        guide=GUIDE,
     ),
     "preference": Form("preference", 2, "Watch the clip, then say which description is better.", ("better",)),
     "rank": Form("rank", 0, "Watch the clip, then put the descriptions in order, the best first."),

@@ -1,7 +1,8 @@
 """Items: clips with one description a system; read from Fabula's lines, from VERIFIED's, or from a file a system.
 
     items       {"id", "video", "time": [start, end], "descriptions": {system: text}, "kind"?, "duration"?} a line
-    benchmark   VERIFIED's released lines: cog_desc is the system `coarse`, fig_desc the system `fine`
+    benchmark   VERIFIED's released lines: cog_desc is the system `coarse`, fig_desc the system `fine`; in a folder of
+                `fabula annotate export` the branch that made a caption (static, dynamic) is its kind
     [systems]   a file each: lines {"id", "video", "time", "caption"} met by id, or any file of stories that
                 `fabula score` reads: one item a video, its story told event by event
     gold        items with "expect": {"static": "fine", "accuracy": {"fine": [4, 5]}}
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from fabula.annotation.stats import branches_beside
 from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.documents.fields import JsonDict
 from fabula.documents.files import has_lines, read_objects
@@ -121,8 +123,9 @@ def read_lines(path: Path) -> Iterator[Item]:
 
 
 def read_benchmark(path: Path) -> Iterator[Item]:
-    """VERIFIED's lines; `branch`, where somebody added it, is the kind."""
+    """VERIFIED's lines; `branch`, of the line or of the benchmark's provenance.jsonl beside it, is the kind."""
     ids = set[str]()
+    kinds = {str(id): branch for id, branch in branches_beside(path).items()}
     for number, line in objects(path):
         id = read_id(line.get("desc_id", number), path, ids)
         start, end = read_span(line, path, id)
@@ -130,7 +133,8 @@ def read_benchmark(path: Path) -> Iterator[Item]:
             name: read_text(line.get(key), path, id, key)
             for name, key in (("coarse", "cog_desc"), ("fine", "fig_desc"))
         }
-        yield Item(id, read_video(line, path, id), start, end, texts, str(line.get("branch", line.get("kind", ""))))
+        kind = line.get("branch", line.get("kind", kinds.get(id, "")))
+        yield Item(id, read_video(line, path, id), start, end, texts, str(kind))
 
 
 def read_systems(files: dict[str, Path]) -> list[Item]:

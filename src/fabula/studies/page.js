@@ -90,13 +90,28 @@ function ask(state) {
   } }, "I agree, begin");
   const lines = [make("h1", {}, state.title)];
   if (state.intro) lines.push(make("p", { class: "note" }, state.intro));
+  if (state.guide) lines.push(...guide(state.guide));
   lines.push(make("p", { class: "note" }, state.consent));
   lines.push(make("p", {}, `There are ${state.of} questions. You can close the page and come back by the same link.`));
   if (state.contact) lines.push(make("p", {}, `Questions: ${state.contact}`));
   show(...lines, make("div", { class: "bar" }, go));
 }
 
+const guide = (text) => text.split("\n\n").map((part) => make("p", { class: "note" }, part));
+
+// Where the plan asks for an id, it comes before the code.
+function identify(state) {
+  const field = make("input", { type: "text", id: "rater-id", maxlength: 64, autocomplete: "off", required: true });
+  const form = make("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    try { await call("/api/id", { id: field.value }); await begin(); } catch (error) { say(error.message, true); }
+  } }, make("label", { for: "rater-id" }, state.rater_id), field, make("div", { class: "bar" },
+    make("button", { type: "submit", class: "main" }, "Save")));
+  show(make("h1", {}, "Thank you"), make("p", {}, "All questions are answered. One thing more:"), form);
+}
+
 function end(state) {
+  if (state.rater_id) { identify(state); return; }
   const lines = [make("h1", {}, "Thank you"), make("p", {}, "All questions are answered. Your code:"),
     make("p", { class: "code", id: "code" }, state.code)];
   if (state.return_url) lines.push(make("a", { class: "button", href: state.return_url, rel: "noreferrer" }, "Go back with this code"));
@@ -131,10 +146,11 @@ async function question(place, state) {
   const texts = make("div", { class: "texts" }, ...told.descriptions.map((text, i) => make("section", {},
     make("h2", {}, told.descriptions.length > 1 ? `Description ${i + 1}` : "Description"), make("p", {}, text))));
   const now = show(
-    make("h1", {}, `Question ${place + 1} of ${told.of}`), make("p", {}, told.lead), video, open, texts,
+    make("h1", {}, `Question ${place + 1} of ${told.of}`), make("p", {}, told.lead),
+    ...(state.guide ? [make("details", {}, make("summary", {}, "Instructions"), ...guide(state.guide))] : []), video, open, texts,
     make("form", { id: "form", autocomplete: "off" }, ...pairs(groups)),
     make("div", { class: "bar" }, back, broken, next),
-    make("p", { class: "hint keys" }, "Keys: P plays the clip, digits choose (0: neither), Enter goes on."),
+    make("p", { class: "hint keys" }, `Keys: P plays the clip, digits choose${state.guide ? "" : " (0: neither)"}, Enter goes on.`),
   );
   let playable = told.played;
 
@@ -239,6 +255,7 @@ function draw(field, before) {
 
 // Fields about description 1 and 2 stand side by side where there is room.
 function pairs(groups) {
+  if (!groups.some((g) => /_1$/.test(g.querySelector("input").name))) return groups;
   const single = groups.filter((g) => !/_\d+$/.test(g.querySelector("input").name));
   const each = groups.filter((g) => /_\d+$/.test(g.querySelector("input").name));
   return [...single, ...(each.length ? [make("div", { class: "pair" }, ...each)] : [])];

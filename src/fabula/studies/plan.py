@@ -96,6 +96,7 @@ class Plan:
     consent: str = CONSENT
     contact: str = ""
     intro: str = ""
+    rater_id: str = ""  # asked of raters at the end: "Your student id"; nothing: they stay numbers
     return_code: str = ""  # one for all; default: each rater's own
     return_url: str = ""  # where raters go at the end; {code} stands for the code
     seed: int = 0
@@ -116,6 +117,8 @@ class Plan:
             raise SpecError("title is empty; raters see it")
         if self.return_url and not self.return_url.startswith("https://"):
             raise SpecError(f"return_url {shown(self.return_url)}; it begins with https://")
+        if len(self.rater_id) > 200:
+            raise SpecError(f"rater_id has {len(self.rater_id)} characters; it is the question for an id, 200 at most")
         sources = [name for name in ("items", "benchmark", "systems") if getattr(self, name)]
         if len(sources) != 1:
             named = " and ".join(sources) or "none of them"

@@ -130,9 +130,14 @@ def respond(
         p = min(1.0, max(0.0, (1 + ahead.mean(person, abs(rank[slot.order[0]] - rank[slot.order[1]]))) / 2))
         chosen = later if rng.random() < p else next(s for s in slot.order if s != later)
         answer[measure] = 1 if leans_now else slot.order.index(chosen) + 1
+    for measure in form.yes_no:
+        yes = min(1.0, max(0.0, (1 + ahead.mean(person)) / 2))
+        answer[f"{measure}_2"] = int(rng.random() < yes and not leans_now)
     middle = (len(systems) - 1) / 2
     for measure in form.scales:
         for p, mark in enumerate(mark_all(person, slot, ahead, rank, rng), 1):
+            if form.fixed and p == 1:
+                continue
             answer[f"{measure}_{p}"] = min(5, max(1, round(mark + (leans_now and p == 1))))
     if form.name == "rank":
         marks = [

@@ -248,6 +248,11 @@ def list_duels(form: Form, systems: Sequence[str], used: Sequence[RatingRow], pl
     found = []
     for measure in form.measures:
         own = [t for t in used if t.measure == measure]
+        if measure in form.yes_no:  # the target alone is judged: yes less no
+            values, level = [2 * t.value - 1 for t in own], plan.analysis.level
+            e = mean_of(values, [t.rater for t in own], [t.item for t in own], level)
+            found.append(Duel(measure, systems[0], systems[-1], e, e.p(), e.p()))
+            continue
         duels = []
         for a, b in combinations(systems, 2):
             e = differ([t for t in own if t.system == a], [t for t in own if t.system == b], plan.analysis.level)
@@ -303,6 +308,8 @@ def list_agreement(answers: Answers, questions: Sequence[FinalAnswer]) -> list[A
 
 def list_sides(form: Form, questions: Sequence[FinalAnswer], level: float) -> list[Side]:
     """The share of choices that fell on description 1, ties half; of marks, whether the first had the higher one."""
+    if form.fixed:  # description 1 is not judged
+        return []
     found = []
     for measure in form.measures:
         values, raters, items = [], [], []

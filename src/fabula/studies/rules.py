@@ -62,7 +62,8 @@ def passes(form: Form, slot: Slot, answer: Mapping[str, int]) -> bool:
                 return False
             continue
         for system, (low, high) in wanted.items():
-            if system in slot.order and not low <= answer[f"{measure}_{slot.order.index(system) + 1}"] <= high:
+            name = f"{measure}_{slot.order.index(system) + 1}" if system in slot.order else ""
+            if name in answer and not low <= answer[name] <= high:
                 return False
     return True
 
@@ -84,7 +85,7 @@ def judge(plan: Plan, form: Form, rater: int, answers: Sequence[FinalAnswer]) ->
     tests = [g for g in answers if g.slot.role != "question"]
     passed = sum(passes(form, g.slot, g.answer) for g in tests)
     hurried = sum(g.seconds < plan.shortest for g in answers) / max(1, len(answers))
-    same = sameness(form, questions) if plan.balance else 0.0
+    same = sameness(form, questions) if plan.balance and not form.fixed else 0.0
     why = []
     if tests and passed / len(tests) < plan.exclude.checks:
         why.append(f"passed {passed} of {len(tests)} checks, fewer than {plan.exclude.checks:.0%}")

@@ -23,7 +23,7 @@ from fabula.core.errors import SpecError
 from fabula.documents.fields import JsonDict
 from fabula.studies.design import Slot
 from fabula.studies.forms import Field
-from fabula.studies.store import RefusedError, Store
+from fabula.studies.store import ID, RefusedError, Store
 from fabula.web.binding import Binding
 from fabula.web.guard import App, Guard
 from fabula.web.limits import Buckets
@@ -34,6 +34,7 @@ from fabula.web.tokens import hash_token, looks_right
 PLAYED = 0.9  # of a clip's length must have passed: clocks and ends of clips are not exact
 SKIPS = 3  # clips that do not play, of one rater …
 SKIPPED = 0.1  # … and of her booklet, that may be skipped
+LONGEST_ID = 64  # characters
 NONCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 RATE, BURST = 20.0, 60  # calls of one rater
 ASSETS = {
@@ -92,6 +93,7 @@ class Desk(TokenDesk):
         state = {
             "title": plan.title,
             "intro": plan.intro,
+            "guide": self.store.form.guide,
             "consent": plan.consent,
             "contact": plan.contact,
             "simulated": self.store.simulated,
@@ -100,13 +102,24 @@ class Desk(TokenDesk):
             "of": count,
             "done": place >= count,
         }
-        if place >= count:
+        if place >= count and plan.rater_id and self.store.rater_id(rater) is None:
+            state |= {"rater_id": plan.rater_id}  # before the code
+        elif place >= count:
             code = self.store.code(rater)
             state |= {"code": code, "return_url": plan.return_url.replace("{code}", code)}
         return state
 
     def agree(self, rater: int) -> JsonDict:
         self.store.note(rater, -1, "consent")
+        return self.state(rater)
+
+    def identify(self, rater: int, text: object) -> JsonDict:
+        """What the rater answers to the plan's question for an id."""
+        if not self.store.plan.rater_id or self.store.next_place(rater) < len(self.booklets[rater]):
+            raise HTTPException(409, "no id is asked for now")
+        if not isinstance(text, str) or not 0 < len(text.strip()) <= LONGEST_ID or not text.isprintable():
+            raise HTTPException(422, f"an id has 1 to {LONGEST_ID} characters")
+        self.store.note(rater, -1, ID + text.strip())
         return self.state(rater)
 
     def question(self, rater: int, place: int) -> JsonDict:
@@ -221,6 +234,7 @@ def make_app(store: Store, binding: Binding) -> App:
     add_routes(app, "GET", gets)
     posts: dict[str, Callable[[int, JsonDict], JsonDict]] = {
         "/api/consent": lambda rater, sent: desk.agree(rater),
+        "/api/id": lambda rater, sent: desk.identify(rater, sent.get("id")),
         "/api/played": lambda rater, sent: desk.play(rater, sent.get("place")),
         "/api/skip": lambda rater, sent: desk.skip(rater, sent.get("place")),
         "/api/answer": lambda rater, sent: desk.answer(rater, sent.get("place"), sent.get("nonce"), sent.get("answer")),

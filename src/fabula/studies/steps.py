@@ -215,6 +215,20 @@ def write_simulated(
     make_study(out, plan, design, clips, rows)
 
 
+def write_ids(study: str | Path, found: Results, path: Path) -> int:
+    """The ids that raters entered, with their codes and answers: for payment, apart from all results."""
+    if path.suffix != ".csv":
+        raise SpecError(f"{path}: ids are written as .csv")
+    with Store(Path(study)) as store:
+        rows = [
+            {"rater": c.rater + 1, "id": store.rater_id(c.rater) or "", "code": store.code(c.rater),
+             "answers": c.answers, "left_out": "; ".join(c.why)}
+            for c in found.conduct
+        ]  # fmt: skip
+    write_table(rows, path, ("rater", "id", "code", "answers", "left_out"))
+    return sum(bool(row["id"]) for row in rows)
+
+
 COLUMNS = ("study", "rater", "item", "kind", "question", "measure", "system", "position", "value", "seconds", "at",
            "excluded", "simulated")  # fmt: skip
 

@@ -3,7 +3,8 @@
     study     the plan, the items, and whether the raters are simulated; written once
     raters    a number, the hash of a token, a code for the end
     slots     each rater's booklet
-    events    the first time that something happened at a place: shown, fetched, played, skipped
+    events    the first time that something happened at a place: shown, fetched, played, skipped; at place -1 consent,
+              and "id TEXT", where the plan asks raters for an id
     answers   one row an answer; a changed mind is a further row, and the last one counts
 
 Rows are only ever added: the file itself refuses to change or delete one. Each answer is on the disk before it is
@@ -37,6 +38,7 @@ from fabula.web.tokens import hash_token, make_code, make_token
 T = TypeVar("T")
 APPLICATION, VERSION = 0x46414253, 1  # "FABS"
 FILE, LINKS = "study.sqlite", "links.csv"
+ID = "id "  # before a rater's answer to the plan's question for an id
 TABLES = """
 CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE raters (rater INTEGER PRIMARY KEY, token TEXT UNIQUE NOT NULL, code TEXT NOT NULL);
@@ -280,6 +282,11 @@ class Store:
     def code(self, rater: int) -> str:
         with self.name_damage():
             return as_text(self.rows("SELECT code FROM raters WHERE rater = ?", (rater,))[0][0])
+
+    def rater_id(self, rater: int) -> str | None:
+        """What the rater answered to the plan's question for an id."""
+        found = [kind for (r, place, kind) in self.known if r == rater and place == -1 and kind.startswith(ID)]
+        return found[-1].removeprefix(ID) if found else None
 
     def slots(self, rater: int | None = None) -> list[Slot]:
         where, values = ("", ()) if rater is None else (" WHERE rater = ?", (rater,))

@@ -129,6 +129,7 @@ class DiagnoseKeywords(ReadKeywords, ResamplingKeywords, total=False):
 
 
 class StressKeywords(AskKeywords, total=False):
+    sets: str | Path | None
     ways: Names
     copies: int
     seed: int
@@ -168,6 +169,8 @@ class UniformKeywords(TypedDict, total=False):
 class ConvertKeywords(TypedDict, total=False):
     to: str | None
     from_: str | None
+    sets: str | Path | None
+    overlapping: bool
 
 
 class ParseKeywords(TypedDict, total=False):
@@ -327,6 +330,8 @@ class TrainKeywords(SettingKeywords, TaskDataKeywords, total=False):
     wandb: str | None
     mlflow: str | None
     val: str | Path | None
+    sets: str | Path | None
+    val_sets: str | Path | None
     min_count: int | None
     words_from: Literal["train", "train+val"] | None
     max_events: int | None
@@ -347,7 +352,12 @@ class AnalyseKeywords(TaskDataKeywords, total=False):
     device: str
     split: str
     sets: str | Names
+    grouping: str | Path | None
     most: int
+    films: str | Path | None
+    who: str | Path | None
+    truth: str | Path | None
+    cast: str | Path | None
     eps: tuple[float, ...] | list[float]
 
 
@@ -355,12 +365,14 @@ class PredictKeywords(TaskDataKeywords, total=False):
     batch_size: int
     device: str
     videos: Paths
+    sets: str | Path | None
     split: str
     weights: str | Path | Names | None
     other_features: bool
     page: str | Path | None
     task: Literal["fitb", "caption"] | None
     people: Literal["model", "same", "different"]
+    then: str | Path | None
     cast: str | Path | None
     longest: float
     granularity: Captions | None

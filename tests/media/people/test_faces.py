@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,20 @@ def test_sface_sees_red_first_and_gives_length_one(tmp_path):
     np.testing.assert_allclose(made, W[[0, 2]] / np.linalg.norm(W[[0, 2]], axis=1, keepdims=True), atol=1e-5)
 
 
+def test_facenet_sees_faces_of_160_pixels_less_their_mean(tmp_path):
+    W = np.random.default_rng(0).standard_normal((3, 512)).astype(np.float32)
+    make_network(tmp_path / "facenet.onnx", 160, {"y": np.zeros((1, 512), np.float32)}, W)
+    faces = np.zeros((2, 112, 112, 3), np.uint8)
+    faces[0], faces[1] = (200, 100, 50), (0, 255, 10)
+    made = embedder(f"facenet:{tmp_path / 'facenet.onnx'}").embed(faces)
+    by_hand = ((np.array([(200, 100, 50), (0, 255, 10)]) - 127.5) / 128) @ W
+    np.testing.assert_allclose(made, by_hand / np.linalg.norm(by_hand, axis=1, keepdims=True), atol=1e-5)
+    with pytest.raises(SpecError, match=r"facenet needs a file of weights; say --embedder facenet:FILE\.onnx"):
+        embedder("facenet").embed(faces)
+    with pytest.raises(InputError, match="refuses pictures of shape"):
+        embedder(f"arcface:{tmp_path / 'facenet.onnx'}").embed(faces)
+
+
 # ── tracks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -274,6 +289,30 @@ def test_files_that_are_no_networks(tmp_path):
         detector("yunet").detect(pixels)
     with pytest.raises(InputError, match="no such file of weights"):
         embedder(f"sface:{tmp_path / 'none.onnx'}").embed(faces)
+
+
+def test_facenets_pixels(monkeypatch, tmp_path):
+    """(x − 127.5)/128 of 160 × 160 pixels, red first; the answer has length 1."""
+    seen = []
+
+    def run(session, output, name, x, path):
+        seen.append(x)
+        return np.full((len(x), 512), 3, np.float32)
+
+    value = SimpleNamespace(name="x", shape=["k", 3, 160, 160])
+    session = SimpleNamespace(get_inputs=lambda: [value], get_outputs=lambda: [value])
+    monkeypatch.setattr("fabula.media.people.embedders.arcface.open_session", lambda *_: session)
+    monkeypatch.setattr("fabula.media.people.embedders.arcface.run_session", run)
+    (tmp_path / "net.onnx").write_bytes(b"")
+    one = embedder(f"facenet:{tmp_path / 'net.onnx'}")
+    faces = np.zeros((2, 112, 112, 3), np.uint8)
+    faces[..., 0], faces[..., 1] = 255, 127
+    np.testing.assert_allclose(np.linalg.norm(one.embed(faces), axis=1), 1, rtol=1e-6)
+    assert seen[0].shape == (2, 3, 160, 160)
+    assert seen[0][0, :, 80, 80].tolist() == [127.5 / 128, -0.5 / 128, -127.5 / 128]
+    assert one.embed(faces[:0]).shape == (0, 512) and "user's to know" in one.licence
+    with pytest.raises(SpecError, match="--embedder facenet:FILE"):
+        embedder("facenet").embed(faces)
 
 
 def test_networks_of_another_kind(wheel):

@@ -25,6 +25,7 @@ PLAIN = Shape(
         ("cog_desc", "skip"),
         ("fig_desc", "text"),
         ("fig_desc_score", "skip"),
+        ("branch", "skip"),  # of `fabula annotate export --kinds`
     )
 )
 KNOWN = frozenset(key for key, _ in PLAIN.fields)

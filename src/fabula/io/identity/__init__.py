@@ -7,7 +7,9 @@ clips belong together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, name_id
@@ -18,6 +20,8 @@ from fabula.io.shelf import SHELVES
 if TYPE_CHECKING:
     from fabula.documents.safe_open import File
     from fabula.io.identity.captionsets import Sets
+
+Grouped = Literal["disjoint", "overlapping"]
 
 
 def is_set(entry: Any) -> bool:
@@ -60,16 +64,28 @@ def read_inline(path: str | File, notes: Notes) -> tuple[Sets, Sets]:
     return refs, {str(i.id): SetText((i.candidate or "",)) for i in items}
 
 
-def read_sets(path: str | File, notes: Notes, format: str | None = None, grouping: str | File | None = None) -> Sets:
-    """One side, from any of the shapes above."""
+def read_sets(
+    path: str | File,
+    notes: Notes,
+    format: str | None = None,
+    grouping: str | File | None = None,
+    grouped: Grouped | None = None,
+    ids: Path | None = None,
+) -> Sets:
+    """One side, from any of the shapes above.
+
+    Lines of clips need `grouping`, the file of sets; with `grouped` five consecutive clips of a film are a set where
+    there is none. `ids` fill the blanks of captions of clips.
+    """
     from fabula import io
     from fabula.io.identity import captionsets, fillin
 
     source = Source(open_document(path), notes, noun="captionset")
     if is_table(source.document):
-        if grouping is None:
+        if grouping is None and grouped is None:
             raise SpecError("the sets of clips are missing; name their file with --sets (valSets.csv)")
-        return group_clips(source, fillin.read_grouping(grouping, notes))
+        sets = None if grouping is None else fillin.read_grouping(grouping, notes, overlapping=grouped == "overlapping")
+        return group_clips(source, sets, grouped, ids)
     if format == "captionsets":
         return captionsets.read_sets(source)
     entries = None if format else captionsets.list_entries(source.document)
@@ -82,32 +98,37 @@ def read_sets(path: str | File, notes: Notes, format: str | None = None, groupin
     }
 
 
-def group_clips(source: Source, sets: Sequence[tuple[str, ...]]) -> Sets:
-    """Lines of clips, pooled by sets; a set that has none of its clips here is not told."""
-    from fabula.io.identity import fillin
+def group_clips(
+    source: Source, sets: Sequence[tuple[str, ...]] | None, grouped: Grouped | None = None, ids: Path | None = None
+) -> Sets:
+    """Lines of clips, pooled by sets; a set that has none of its clips here is left out."""
+    from fabula.io.identity import clip_captions, fillin
     from fabula.io.identity.captionsets import SetText
 
+    of_clips = replace(source, noun="clip")
+    labels, captions = fillin.Labels(), dict[str, str]()
     if holds_ids(source.document):
-        labels = {
-            clip: () if given == (fillin.NO_BLANK,) else given for clip, given in fillin.read_labels(source).items()
-        }
-        return {c[0]: SetText(blanks=tuple(labels.get(k, ()) for k in c)) for c in sets if any(k in labels for k in c)}
-    captions = read_clip_captions(source)
-    known = {clip for clips in sets for clip in clips}
+        labels = fillin.read_labels(of_clips)
+    else:
+        captions = clip_captions.read_clip_captions(of_clips, ids)
+    clips = labels.keys() | captions.keys()
+    if sets is None:
+        sets = clip_captions.group_films(labels or captions, grouped == "overlapping")
+        how = ", beginning at every clip" if grouped == "overlapping" else ""
+        what = f"{source.document}: no sets are named; five consecutive clips of a film are one{how}"
+        source.notes.add(what, f"{len(sets):,} sets")
+    known = {clip for names in sets for clip in names}
     for clip in captions:
         if clip not in known:
-            source.notes.add(f"{{n}} clips of {source.document} are in no set and are not scored", name_id(clip))
-    return {c[0]: SetText(tuple(captions.get(k, "") for k in c)) for c in sets if any(k in captions for k in c)}
-
-
-def read_clip_captions(source: Source) -> dict[str, str]:
-    """Clip → caption: the first and the last column."""
-    found: dict[str, str] = {}
-    for at, text in source.document.texts():
-        clip, tab, rest = text.partition("\t")
-        if not tab:
-            source.notes.add(f"{{n}} lines of {source.document} name a clip and no caption", name_id(clip))
-        if clip.strip() in found:
-            raise source.wrong("this clip stands twice", clip.strip(), at, "keep one of the two lines")
-        found[clip.strip()] = source.caption(rest.rpartition("\t")[2].strip(), at, clip.strip())
+            fate = "left out" if grouped else "not scored"
+            source.notes.add(f"{{n}} clips of {source.document} are in no set and are {fate}", name_id(clip))
+    found: Sets = {}
+    for names in sets:
+        if clips.isdisjoint(names):
+            continue
+        if grouped and (missing := next((clip for clip in names if clip not in clips), None)):
+            raise of_clips.wrong("no line of this clip, though its set has others", missing, None, "add its line")
+        blanks = tuple(() if labels.get(k) == (fillin.NO_BLANK,) else labels.get(k, ()) for k in names)
+        texts = tuple(captions.get(k, "") for k in names)
+        found[names[0]] = SetText(None if labels else texts, blanks if labels else None, names)
     return found

@@ -59,18 +59,19 @@ def read_labels(source: Source) -> Labels:
     return found
 
 
-def read_grouping(path: str | Path | Document, notes: Notes) -> list[tuple[str, ...]]:
-    """The clips of every set."""
-    return list_sets(Source(open_document(path), notes, noun="clip"))
+def read_grouping(path: str | Path | Document, notes: Notes, overlapping: bool = False) -> list[tuple[str, ...]]:
+    """The clips of every set; overlapping ones differ in their first clips."""
+    return list_sets(Source(open_document(path), notes, noun="clip"), overlapping)
 
 
-def list_sets(source: Source) -> list[tuple[str, ...]]:
+def list_sets(source: Source, overlapping: bool = False) -> list[tuple[str, ...]]:
     sets, seen = list[tuple[str, ...]](), set[str]()
     for at, text in source.document.texts():
         clips = tuple(name for part in text.split("\t") if (name := part.strip()))
-        for clip in clips:
+        for clip in clips[:1] if overlapping else clips:
             if clip in seen:
-                raise source.wrong("this clip stands twice", clip, at, "a clip belongs to one set")
+                hint = "sets begin with different clips" if overlapping else "a clip belongs to one set"
+                raise source.wrong("this clip stands twice", clip, at, hint)
             seen.add(clip)
         sets.append(clips)
     return sets
@@ -115,6 +116,11 @@ def find_misplaced(truth: Iterable[str], given: Iterable[str]) -> list[str]:
     return [b for a, b in zip((c for c in left if c in right), (c for c in right if c in left), strict=True) if a != b]
 
 
+def write_grouping(sets: Iterable[tuple[str, ...]], target: Source) -> Iterator[str]:
+    """A line a set, its clips between tabs."""
+    return ("\t".join(clips) + "\n" for clips in sets)
+
+
 def write_labels(labels: Labels, target: Source) -> Iterator[str]:
     """`clip ⇥ [id],[id]`, as the evaluator's own files have it."""
     return (f"{clip}\t{','.join(f'[{i}]' for i in ids) or NO_BLANK}\n" for clip, ids in labels.items())
@@ -139,6 +145,7 @@ FORMATS = (
         tasks=("identity",),
         pattern="*.csv",
         read_grouping=list_sets,
+        write=write_grouping,
         example="1005_Signs_00.01.21\t1005_Signs_00.01.30",
     ),
 )

@@ -5,17 +5,23 @@ Fig. 6 uses the trained weights: eps changes the clusters of faces at prediction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.core.notes import Progress, silent
+from fabula.core.notes import Notes, Progress, silent
 from fabula.learn.identity.attention import FaceShares, Shares, share_faces, share_streams
+from fabula.learn.identity.grounding import measure_grounding, open_who
+from fabula.learn.identity.shown import show_sets
 from fabula.learn.identity.windows import answer_sets
+from fabula.learn.identity.wordpiece import WHO
 from fabula.report.analysis import Analysis
+from fabula.report.captionsets import captionset_page
 from fabula.report.drawing.panels import Boxes, Curves, Figure, Grid, Panel
+from fabula.text.identity import ID, renumber_ids
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
@@ -23,9 +29,11 @@ if TYPE_CHECKING:
     from fabula.learn.tasks.micap import AnalyseOptions
 
 FACES = (
-    "Rows are blanks and who was filled in; attention of the last decoder layer to faces, scaled to 1 a row: to every "
-    "face, to each person's faces of a clip, to each person."
+    "Rows are blanks with their clip, who was filled in and who is right, both numbered by first appearance; attention "
+    "of the last decoder layer to faces, scaled to 1 a row: to every face, to each person's faces of a clip, to each "
+    "person. In the captions [n] follows who is right for blank n."
 )
+SETS = "sets.html"
 GRID = np.linspace(0, 1, 101)  # where densities are computed
 
 
@@ -70,19 +78,26 @@ def draw_streams(
     return Figure("fig4", "Fig. 4: where tokens look", words, tuple(panels)), numbers
 
 
-def draw_faces(model: Model, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, object]]:
+def draw_faces(
+    model: Model, data: Videosets, every: Mapping[int, FaceShares]
+) -> tuple[list[Figure], dict[str, object]]:
     """Fig. 5, of some videosets: blanks × faces, × clusters per clip, × clusters."""
     figures: list[Figure] = []
     numbers: dict[str, object] = {}
-    for k, unit in enumerate(units):
+    for k, (unit, shares) in enumerate(every.items()):
         name = data.windows[unit][0]
-        shares = share_faces(model, data, unit)
         if not shares.faces.size:
             continue
-        panels = grids_of(shares, model.config.blank)
-        figures.append(Figure(f"fig5-{k + 1}", f"Fig. 5: faces looked at, {name}", FACES, panels))
+        filled = [int(t) - model.config.blank for t in shares.ids]
+        blanks = Blanks.of(data.captions(name), filled)
+        panels = grids_of(shares, blanks.rows())
+        title = f"Fig. 5: faces looked at, {name}"
+        figures.append(Figure(f"fig5-{k + 1}", title, FACES, panels, blanks.lines(data.clips(name))))
         numbers[name] = {
-            "filled": [int(t) - model.config.blank for t in shares.ids],
+            "filled": filled,
+            "truth": list(blanks.truth),
+            "clip_of_blank": list(blanks.clip),
+            "captions": list(data.captions(name)),
             "faces": shares.faces.round(6).tolist(),
             "cluster": shares.cluster.tolist(),
             "clip": shares.clip.tolist(),
@@ -90,8 +105,41 @@ def draw_faces(model: Model, data: Videosets, units: Sequence[int]) -> tuple[lis
     return figures, numbers
 
 
-def grids_of(shares: FaceShares, blank: int) -> tuple[Panel, ...]:
-    rows = tuple(f"blank {k + 1}: P{t - blank}" for k, t in enumerate(shares.ids))
+@dataclass(frozen=True)
+class Blanks:
+    """The blanks of a captionset in order: in which clip, who is right, who was filled in; people by first mention."""
+
+    captions: tuple[str, ...]  # with people numbered by first mention
+    clip: tuple[int, ...]
+    truth: tuple[str, ...]  # "" where the captions do not say
+    filled: tuple[str, ...]
+
+    @classmethod
+    def of(cls, captions: Sequence[str], filled: Sequence[int]) -> Blanks:
+        renamed = renumber_ids(captions)
+        found = [(k, match) for k, text in enumerate(renamed) for match in WHO.finditer(text)]
+        people = renumber_ids([f"P{number}" for number in filled])
+        truth = tuple(match[0] if ID.fullmatch(match[0]) else "" for _, match in found)
+        return cls(tuple(renamed), tuple(k for k, _ in found), truth, tuple(people))
+
+    def rows(self) -> tuple[str, ...]:
+        """The name of each row of a grid."""
+        both = zip(self.clip, self.filled, self.truth, strict=True)
+        return tuple(
+            f"blank {k + 1}, clip {clip + 1}: {who}" + (f" (truth {right})" if right else "")
+            for k, (clip, who, right) in enumerate(both)
+        )
+
+    def lines(self, clips: Sequence[str]) -> tuple[str, ...]:
+        """The captions clip by clip, with the number of the blank after each person."""
+        number = iter(range(1, len(self.clip) + 1))
+        return tuple(
+            f"clip {k + 1}, {clips[k]}: {WHO.sub(lambda match: f'{match[0]}[{next(number)}]', text)}"
+            for k, text in enumerate(self.captions)
+        )
+
+
+def grids_of(shares: FaceShares, rows: tuple[str, ...]) -> tuple[Panel, ...]:
     clips = [int(c) for c in shares.clip]
     groups = tuple((f"clip {c + 1}", clips.count(c)) for c in sorted(set(clips)))
     pairs, by_pair = shares.by_cluster_and_clip()
@@ -144,6 +192,7 @@ def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progr
     """All figures that the model and the data have."""
     units = list(range(len(data)))
     notes: list[str] = []
+    summary: tuple[str, ...] = ()
     figures: list[Figure] = []
     numbers: dict[str, object] = {"videosets": len(units)}
     short = [i for i in units if len(data.clips(data.windows[i][0])) <= data.config.clips]
@@ -161,22 +210,34 @@ def analyse(model: Model, data: Videosets, options: AnalyseOptions, watch: Progr
         figures.append(figure)
     else:
         notes.append("the model tells no captions: no Fig. 4")
+    chosen, shares = choose_sets(data, units, options.sets, options.most), dict[int, FaceShares]()
     if "fitb" in model.passes and "face" in model.inputs:
         watch("attention", 1, 3)
-        chosen = choose_sets(data, units, options.sets, options.most)
-        face_figures, numbers["faces"] = draw_faces(model, data, chosen)
+        shares = {unit: share_faces(model, data, unit) for unit in chosen}
+        face_figures, numbers["faces"] = draw_faces(model, data, shares)
         figures += face_figures
+        if options.who is not None:
+            watch("grounding", 0, 1)
+            who = open_who(options.who, options.truth, options.cast, data.streams)
+            grounding = measure_grounding(model, data, units, who)
+            numbers["grounding"], summary = grounding.to_dict(), (grounding.describe(),)
         figure, numbers["eps"] = draw_eps(model, data, units, options.eps, options.batch_size, watch)
         figures.append(figure)
     else:
         notes.append("the model fills in no blanks, or sees no faces: no Fig. 5 and 6")
-    return Analysis("Where MICap looks", tuple(figures), numbers, tuple(notes))
+        if options.who is not None:
+            notes.append("no grounding: --who is for a model that fills in blanks and sees faces")
+    pages: dict[str, tuple[str, str]] = {}
+    if chosen:
+        own = Notes()
+        shown = show_sets(model, data, chosen, shares, options.films, own)
+        pages[SETS] = "Captionsets with their clips", captionset_page(shown, "Captionsets of a run", own.lines())
+        notes += own.lines()
+    return Analysis("Where MICap looks", tuple(figures), numbers, tuple(notes), summary, pages)
 
 
 def choose_sets(data: Videosets, units: Sequence[int], names: Sequence[str], most: int) -> list[int]:
     """The videosets of Fig. 5: those that are named, or those with the most blanks."""
-    from fabula.learn.identity.wordpiece import WHO
-
     place = {data.windows[i][0]: i for i in units}
     unknown = [name for name in names if name not in place]
     if unknown:

@@ -247,6 +247,6 @@ def put_clip(b: Batch, i: int, k: int, clip: ClipFeatures, config: Config) -> No
 
 
 def times_of(clip: ClipFeatures) -> NDArray[np.float64]:
-    """When each face is, as a share of its clip; without frames, of the time till the last face."""
-    length = STRIDE * len(clip.frame) if len(clip.frame) else float(clip.at.max(initial=0.0)) or 1.0
+    """When each face is, as a share of its clip; without frames, of the time till the last face, or shares already."""
+    length = STRIDE * len(clip.frame) if len(clip.frame) else float(clip.at.max(initial=1.0))
     return (clip.at / length).clip(0, 1)

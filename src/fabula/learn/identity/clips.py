@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
-from fabula.documents.document import open_document
-from fabula.documents.fields import JsonObject, Source
+from fabula.documents.fields import JsonObject
 from fabula.documents.files import check_path
-from fabula.io.identity.captionsets import SetText, read_sets
+from fabula.evaluate.captionsets import People
+from fabula.io.identity.captionsets import SetText
+from fabula.learn.identity.split_sets import read_sets_of as read_sets_of
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate, pool_people
-from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
-from fabula.learn.splits import pick_split
+from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people, open_pieces
 from fabula.media.sentences import EMBEDDERS
 from fabula.media.stores.features import Features
 from fabula.media.stores.kinds import H5
@@ -162,7 +162,7 @@ class ClipSets:
         streams: Streams,
         config: Config | FillInConfig,
         use: str = "train",
-        people: str = "model",  # whom predictions name
+        people: People = "model",  # whom predictions name
         films: Films | None = None,  # of predictions on raw films
     ) -> None:
         self.streams, self.config, self.use, self.people, self.films = streams, config, use, people, films
@@ -276,7 +276,7 @@ class Videosets(ClipSets):
 
     @cached_property
     def pieces(self) -> Pieces:
-        return Pieces(self.config)
+        return open_pieces(self.config)
 
     def __getitem__(self, i: int) -> Videoset:
         name, first = self.windows[i]
@@ -349,14 +349,6 @@ def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, not
     if not complete:
         raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
     return complete
-
-
-def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:
-    """The captionsets of a file, or of the file of a folder that has the split (train, val, test) in its name."""
-    path = check_path(path)
-    if path.is_dir():
-        path = pick_split(path, split)
-    return read_sets(Source(open_document(path), notes, noun="captionset"))
 
 
 def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:

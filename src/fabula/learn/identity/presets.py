@@ -23,6 +23,10 @@ def fillin(about: str, config: JsonObject) -> Preset:
     return Preset(about=about, model="fillin", config=config)
 
 
+def language(about: str, base: str, streams: str) -> Preset:
+    return Preset(about=about, model="lm", config={"task": "caption", "base": base, "streams": streams})
+
+
 PRESETS = {
     "fillin-text-only": fillin("Table 2, row 0: FillIn, text alone", {"streams": "text"}),
     "fillin": fillin("Table 2, row 1; Tables 3 and 5: FillIn as its published command trains it", {}),
@@ -39,4 +43,8 @@ PRESETS = {
     "captions-only": micap("Table 4: captions alone", {"task": "caption"}),
     "joint": micap("Tables 4, 5 and 6: blanks and captions, one classifier", {"task": "joint"}),
     "joint-separate": micap("section 3.2: joint, with a classifier for blanks", {"classifier": "separate"}),
+    "t5-clip": language("Table 6: T5, only CLIP", "t5", "frame"),
+    "t5-all": language("Table 6: T5, all features", "t5", "action,face,frame"),
+    "gpt2-clip": language("Table 6: GPT-2, only CLIP", "gpt2", "frame"),
+    "gpt2-all": language("Table 6: GPT-2, all features", "gpt2", "action,face,frame"),
 }

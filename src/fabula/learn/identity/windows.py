@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fabula.core.notes import Progress, silent
 from fabula.learn.identity.videosets import Batch, Floats, Videoset
+from fabula.learn.identity.wordpiece import split_captions
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
@@ -292,17 +293,6 @@ def begin_captions(
         if not overlap or (len(local) < config.people and len(row) <= config.tokens * overlap // (overlap + 1)):
             return clips, tuple(row), local
         clips, overlap = clips[1:], overlap - 1
-
-
-def split_captions(row: Sequence[int], config: Config, clips: int) -> list[list[int]]:
-    """The tokens of each clip, without START, [SEP] and END."""
-    captions: list[list[int]] = [[]]
-    for token in row:
-        if token == config.sep:
-            captions.append([])
-        elif token not in (config.start, config.end):
-            captions[-1].append(token)
-    return [*captions, *([] for _ in range(clips))][:clips]
 
 
 def decode_caption(data: Videosets, caption: Sequence[int]) -> str:

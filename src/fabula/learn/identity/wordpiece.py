@@ -2,8 +2,8 @@
 
     ["P1 enters.", "P2 smiles at P1."]  →  START P1 enters [SEP] P2 smiles at P1 [SEP] END
 
-The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___ or SOMEONE
-(LSMDC's); where people are to be filled in, their ids count as blanks, too.
+The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___, or as
+LSMDC has it [...], <blank> or SOMEONE; where people are to be filled in, their ids count as blanks, too.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fabula.core.errors import InputError, import_extra, shown
 from fabula.documents.files import check_path, read_lines
 from fabula.text.identity import ID, plain_number
 
 if TYPE_CHECKING:
+    from fabula.learn.models.lm import Config as LanguageConfig
     from fabula.learn.models.micap import Config
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-WHO = re.compile(rf"{ID.pattern}|\[BLANK\]|_{{2,}}|(?<![\w-])SOMEONE(?![\w-])")
+WHO = re.compile(rf"{ID.pattern}|\[BLANK\]|\[\.\.\.\]|<blank>|_{{2,}}|(?<![\w-])SOMEONE(?![\w-])")
 GLUED = re.compile(r" ([,.;:!?)\]%]|' ?(?:s|t|re|ve|ll|d|m)\b)")
 
 
@@ -153,6 +154,47 @@ class Pieces:
         texts = [GLUED.sub(lambda m: m[1].replace(" ", ""), " ".join(words)) for words in captions]
         sentences = [f"{text}." if text else "" for text in texts]
         return [*sentences, *[""] * clips][:clips]
+
+
+class LanguagePieces(Pieces):
+    """The same with the tokenizer of a language model (tokenizer.json), whose people are tokens behind its own."""
+
+    def __init__(self, config: LanguageConfig) -> None:
+        self.config, self.space = config, " " if config.base == "gpt2" else ""  # GPT-2's words begin with theirs
+        self.tokenizer = need_tokenizers().Tokenizer.from_str(config.tokenizer)
+        self.piece_ids: dict[str, list[int]] = {}
+
+    def words(self, text: str) -> list[int]:
+        text = text.strip()
+        return super().words(self.space + text) if text else []
+
+    def decode(self, tokens: Sequence[int], clips: int) -> list[str]:
+        """As above; the model's own tokens between two people are one stretch of text."""
+        sentences = []
+        for caption in split_captions(tokens, self.config, clips):
+            parts = [
+                " ".join(f"P{t - self.config.blank}" for t in group) if named else self.tokenizer.decode(list(group))
+                for named, group in groupby(caption, lambda t: self.config.blank < t < self.config.start)
+            ]
+            text = GLUED.sub(lambda m: m[1].replace(" ", ""), " ".join(part.strip() for part in parts if part.strip()))
+            sentences.append(f"{text.rstrip('.').rstrip()}." if text else "")
+        return sentences
+
+
+def open_pieces(config: Config) -> Pieces:
+    """Captions as tokens of the model that has this config."""
+    return LanguagePieces(cast("LanguageConfig", config)) if getattr(config, "tokenizer", "") else Pieces(config)
+
+
+def split_captions(row: Sequence[int], config: Config, clips: int) -> list[list[int]]:
+    """The tokens of each clip, without START, [SEP] and END."""
+    captions: list[list[int]] = [[]]
+    for token in row:
+        if token == config.sep:
+            captions.append([])
+        elif token not in (config.start, config.end):
+            captions[-1].append(token)
+    return [*captions, *([] for _ in range(clips))][:clips]
 
 
 def fill_blanks(captions: Sequence[str], people: Sequence[str]) -> tuple[list[str], list[list[str]]]:

@@ -193,8 +193,13 @@ class Model(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        D = config.hidden
         self.passes: tuple[str, ...] = ("fitb", "caption") if config.task == "joint" else (config.task,)
+        self.build_streams(config)
+        self.build_words(config)
+
+    def build_streams(self, config: Config) -> None:
+        """What makes tokens of the clips."""
+        D = config.hidden
         dims = {
             "text": config.text_dim,
             "action": config.action_dim,
@@ -209,6 +214,10 @@ class Model(nn.Module):
             self.segment = nn.Embedding(config.segments, D)
         if "face" in streams:
             self.cluster, self.box = nn.Embedding(config.clusters, D), nn.Linear(4, D)
+
+    def build_words(self, config: Config) -> None:
+        """What reads those tokens and chooses words."""
+        D = config.hidden
         if config.encoder:
             self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.word, self.position = nn.Embedding(config.size, D), nn.Embedding(config.tokens, D)
@@ -230,8 +239,8 @@ class Model(nn.Module):
             x = x + self.cluster(batch.face_cluster) + self.box(batch.face_box)
         return x, real
 
-    def encode(self, batch: Batch, part: str) -> Memory:
-        """The memory of one pass (eq. 6): with text for "fitb", without for "caption"."""
+    def see(self, batch: Batch, part: str) -> Memory:
+        """The tokens of one pass before the encoder: with text for "fitb", without for "caption"."""
         streams, xs, reals, S = {}, [], [], 0
         for stream in self.inputs:
             if stream == "text" and part == "caption":
@@ -241,7 +250,11 @@ class Model(nn.Module):
             xs.append(x)
             reals.append(real)
         raw, real = torch.cat(xs, 1), torch.cat(reals, 1)
-        memory = Memory(raw, real, streams, raw)
+        return Memory(raw, real, streams, raw)
+
+    def encode(self, batch: Batch, part: str) -> Memory:
+        """The memory of one pass (eq. 6)."""
+        memory = self.see(batch, part)
         for layer in self.encoder if self.config.encoder else ():
             memory.x = layer(memory.x, memory.allowed)
         return memory
@@ -270,9 +283,17 @@ class Model(nn.Module):
         """A person, or a blank for one."""
         return (tokens >= self.config.blank) & (tokens <= self.config.blank + self.config.people)
 
+    def logits(self, h: Tensor) -> Tensor:
+        """Over the classes of the head. [n, D] → [n, V]"""
+        logits: Tensor = self.head(h)
+        return logits
+
+    def tape(self, memory: Memory) -> Tape:
+        return Tape(self, memory)
+
     def person_logits(self, h: Tensor) -> Tensor:
         """Over people P1 … (eq. 10), or over all classes the head has. [n, D] → [n, P | V]"""
-        logits: Tensor = self.person_head(h) if self.config.classifier == "separate" else self.head(h)
+        logits: Tensor = self.person_head(h) if self.config.classifier == "separate" else self.logits(h)
         if self.config.fitb_over == "vocabulary" or self.config.classifier == "separate":
             return logits
         first = 1 if self.config.task == "fitb" else self.config.blank + 1
@@ -307,10 +328,10 @@ class Model(nn.Module):
         word = real & ~person & (after != self.config.blank)
         if self.config.caption_loss == "mean":
             every = person | word
-            loss = entropy(self.head(h[every]), after[every])
+            loss = entropy(self.logits(h[every]), after[every])
             return {"loss": self.config.caption_weight * loss, "caption": loss.detach()}
-        people = entropy(self.head(h[person]), after[person])
-        words = entropy(self.head(h[word]), after[word])
+        people = entropy(self.logits(h[person]), after[person])
+        words = entropy(self.logits(h[word]), after[word])
         return {
             "loss": self.config.caption_weight * (people + words),
             "people": people.detach(),
@@ -359,7 +380,7 @@ class Model(nn.Module):
         last = torch.full_like(batch.clips, self.config.clips) if self.config.compat_all_seps else batch.clips
         if self.config.beam > 1:
             return [self.search(memory, b, int(last[b]), begin[b]) for b in range(len(batch.names))]
-        tape = Tape(self, memory)
+        tape = self.tape(memory)
         G = len(begin[0]) if len({len(row) for row in begin}) == 1 else 1
         tokens = torch.tensor([list(row[:G]) for row in begin], device=memory.x.device)  # [B, G]
         clips = (tokens == self.config.sep).cumsum(1).clamp(max=self.config.clips)
@@ -386,7 +407,7 @@ class Model(nn.Module):
         """The best captionset of one videoset among `beam`, by log-probability ÷ tokens ** length_power."""
         K, end = self.config.beam, self.config.end
         one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
-        tape = Tape(self, one)
+        tape = self.tape(one)
         prefix = torch.tensor([list(begin)], device=memory.x.device)
         clips = (prefix == self.config.sep).cumsum(1).clamp(max=self.config.clips)
         if len(begin) > 1:

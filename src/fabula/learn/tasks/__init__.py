@@ -20,8 +20,10 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
                         notes, watch) → Data        returned when the model was trained
         predict_in_parts(path, data, options, …)    the result, if a folder of parts is named (--work); else None
         postprocess(answers, data) → result         answers as `fabula.predict` returns them
+        refine(result, options, notes, watch)       the result, changed by a further model that the options name
         captions(result, data)                      captions that the model wrote; empty ones and loops get a warning
         write(result, path), count(result)          the file that the command line writes, and its summary line
+        check_output(path)                          refuse early a file that `write` cannot write
         write_page(result, options)                 further files that the options ask for, such as a page
 
         Analyse, analyse(model, options, notes, watch)  options and figures of `fabula analyse NAME`

@@ -111,9 +111,16 @@ class Task:
         """Convert answers to what `fabula.predict` returns."""
         return answers
 
+    def refine(self, result: Any, options: Any, notes: Notes, watch: Progress) -> Any:
+        """Change a result by a further model, if the options name one."""
+        return result
+
     def captions(self, result: Any, data: Any) -> Iterable[str | None]:
         """The captions that the model wrote, which are checked for empty and repetitive ones."""
         return ()
+
+    def check_output(self, path: Path) -> None:
+        """Refuse, before anything is predicted, a file that `write` cannot write."""
 
     def write(self, result: Any, path: Path) -> None:
         """Write a prediction as lines of JSON."""

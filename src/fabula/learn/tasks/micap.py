@@ -23,6 +23,7 @@ from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
     from fabula.data.result import Result
+    from fabula.evaluate.captionsets import People
     from fabula.evaluate.identity import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.blanks import BlankSets
@@ -43,11 +44,17 @@ QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
 class TrainOptions(shared.TrainOptions):
     """Options of training."""
 
-    data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
+    data: Path = option(
+        MUST, "Captionsets that name their clips (.jsonl), captions of clips (.csv), or a folder of splits."
+    )
+    sets: Path | None = option(
+        None, "Captions of clips: the file of sets (valSets.csv). Default: five consecutive clips of a film."
+    )
     features: Path | None = option(
         None, "Folder with a store per stream: frame, action, face, box, maybe text. Default: where --data lies."
     )
     val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
+    val_sets: Path | None = option(None, "The file of sets of --val.", needs="val")
     wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
     pieces: int = option(4000, "Size of the vocabulary trained on the captions.", shows_default=True)
     min_count: int = option(2, "Minimum count of a word piece in the vocabulary.", shows_default=True)
@@ -75,13 +82,17 @@ class PredictOptions(shared.PredictOptions):
         None, "Fill in the blanks of captions, or write captions (the default for films)."
     )
     data: Path | None = option(
-        None, "Captionsets that name their clips (captions for fitb alone), or a folder of splits."
+        None, "Captionsets that name their clips (captions for fitb alone), captions of clips, or a folder of splits."
     )
+    sets: Path | None = same_as(TrainOptions, "sets")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     people: Literal["model", "same", "different"] = option(
         "model", "People in captions: the model's; always P1; a new one each time (Table 5's baselines)."
+    )
+    then: Path | None = option(
+        None, "Two stages: hide the people of the captions, and fill them in with this run or checkpoint of FITB."
     )
     cast: Path | None = option(None, "Films: the people found by fabula people. Default: find them now.")
     longest: float = option(6.0, "Films: split a shot that is longer than this, in seconds.", shows_default=True)
@@ -94,6 +105,8 @@ class PredictOptions(shared.PredictOptions):
         videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
         object.__setattr__(self, "videos", tuple(Path(video) for video in videos))
         super().__post_init__()
+        if self.then is not None and (self.task != "caption" or self.videos or self.people != "model"):
+            raise SpecError("--then fills in captions that are written now: --task caption --data …, without --people")
         if not self.longest > 0:
             raise SpecError(f"longest is {self.longest}; it is a number of seconds above 0")
 
@@ -102,12 +115,23 @@ class PredictOptions(shared.PredictOptions):
 class AnalyseOptions(shared.PredictOptions):
     """Options of the analysis."""
 
-    data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
+    data: Path = option(MUST, "Captionsets that name their clips, captions of clips, or a folder of splits.")
+    grouping: Path | None = same_as(TrainOptions, "sets")
     split: str = same_as(PredictOptions, "split")
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
-    most: int = option(3, "Number of videosets in Fig. 5.", shows_default=True, at_least=0)
+    films: Path | None = option(
+        None, "Folder with a film or picture per clip (CLIP.mp4, CLIP.jpg): frames of sets.html."
+    )
+    most: int = option(3, "Number of videosets in Fig. 5 and sets.html.", shows_default=True, at_least=0)
+    who: Path | None = option(
+        None, 'Whom ids mean, to measure grounding: lines of {"id": set, "people": {"P1": 3, "P2": "Anna"}}.'
+    )
+    truth: Path | None = option(
+        None, "Boxes whose sixth column says whose face each is. Default: the box store of --features.", needs="who"
+    )
+    cast: Path | None = option(None, "People found by fabula people, for names in --who.", needs="who")
     eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
@@ -179,10 +203,11 @@ class Task(base.Task):
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
         "fabula score told.jsonl --refs sets/test.jsonl --task identity",
+        "fabula predict micap runs/joint --task caption --data sets/ --split test --then runs/fillin -o told.jsonl",
         "fabula predict micap runs/joint film.mp4 --page film.html",
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
-    models: ClassVar[tuple[str, ...]] = ("micap", "fillin")
+    models: ClassVar[tuple[str, ...]] = ("micap", "fillin", "lm")
     presets: ClassVar[Mapping[str, base.Preset]] = PRESETS
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
@@ -190,19 +215,22 @@ class Task(base.Task):
     Analyse: ClassVar[type[shared.PredictOptions] | None] = AnalyseOptions
     Simulate: ClassVar[type[Options] | None] = SimulateOptions
     derived: ClassVar[tuple[str, ...]] = (
-        "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep",
+        "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep", "architecture", "tokenizer",
     )  # fmt: skip
 
     # -- training -----------------------------------------------------------------------------------------------------
 
     def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
+        from fabula.learn.identity.split_sets import check_filled
 
         streams = Streams(find_streams(options))
-        train = only_complete(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
+        train = read_sets_of(options.data, "train", notes, options.sets)
+        check_filled(train, Path(options.data))
+        train = only_complete(train, streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
-            val = read_sets_of(options.val or options.data, "val", notes)
+            val = read_sets_of(options.val or options.data, "val", notes, options.val_sets)
             val = only_complete(val, streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Source(options, streams, train, val)
@@ -210,7 +238,7 @@ class Task(base.Task):
     def config(self, config: AnyConfig, source: Source, start: base.Start | None) -> AnyConfig:
         from fabula.learn.identity.clips import texts_of
         from fabula.learn.identity.wordpiece import read_pieces, train_pieces
-        from fabula.learn.models import fillin
+        from fabula.learn.models import fillin, lm
 
         streams, options = source.streams, source.options
         missing = [s for s in config.stream_names if s != "text" and streams.dim(s) is None]
@@ -236,6 +264,10 @@ class Task(base.Task):
                 raise InputError("no store of the stream gender", file=streams.path, hint="write it, or gender=false")
             words = (known_words or words_of(source)) if config.reads_words else ()
             return replace(config, vocabulary=words)
+        if isinstance(config, lm.Config) and (config.tokenizer or not options.tiny):
+            if not config.tokenizer:
+                raise SpecError("name the folder of T5's or GPT-2's weights: --from t5-base/ (or --tiny, at random)")
+            return replace(config, frame_dim=streams.dim("frame") or 1)
         words = known_words or (
             read_pieces(options.wordpiece)
             if options.wordpiece
@@ -355,24 +387,22 @@ class Task(base.Task):
         return Videosets(films.sets(), films.streams, config, "caption", options.people, films)
 
     def open(
-        self, config: AnyConfig, options: PredictOptions | AnalyseOptions, use: str, notes: Notes, people: str = "model"
+        self,
+        config: AnyConfig,
+        options: PredictOptions | AnalyseOptions,
+        use: str,
+        notes: Notes,
+        people: People = "model",
     ) -> AnySets:
         """Open videosets for prediction, with features that fit the model."""
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
 
         assert options.data is not None  # raw films are opened elsewhere
         streams = Streams(find_streams(options))
-        for stream in config.stream_names:
-            have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
-            if stream == "text":
-                have = have or TEXT_DIM
-            if have != want and not (stream == "text" and use == "caption"):
-                raise InputError(
-                    f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}",
-                    file=streams.path,
-                    hint="use the features the model was trained on",
-                )
-        sets = only_complete(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
+        check_widths(config, streams, use)
+        grouping = options.grouping if isinstance(options, AnalyseOptions) else options.sets
+        sets = read_sets_of(options.data, options.split, notes, grouping)
+        sets = only_complete(sets, streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return open_sets(sets, streams, config, use, people)
 
@@ -382,7 +412,7 @@ class Task(base.Task):
         from fabula.learn.identity.clips import Videosets
         from fabula.learn.models import micap
 
-        if not isinstance(model, micap.Model):
+        if not isinstance(model, micap.Model) or model.name != "micap":
             raise SpecError(f"the figures are of the model micap; the run is of {model.name}")
         use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[model.config.task]
         data = self.open(model.config, options, use, notes)
@@ -406,17 +436,51 @@ class Task(base.Task):
 
         return FilmSets(sets, data.films, {answer.name: answer.faces or {} for answer in answers})
 
+    def refine(self, result: Sets, options: PredictOptions, notes: Notes, watch: Progress) -> Sets:
+        """The second stage of two: people are hidden in the captions, and filled in by another model."""
+        if options.then is None:
+            return result
+        from fabula.io.identity.captionsets import SetText
+        from fabula.learn.identity.clips import Streams
+        from fabula.learn.models import fillin, micap
+        from fabula.learn.run import open_model
+        from fabula.text.identity import ID
+
+        model, _ = open_model(self, options.then, replace(options, set_=()))
+        assert isinstance(model, fillin.Model | micap.Model)
+        if "fitb" not in model.passes:
+            raise SpecError(f"--then {options.then}: a model that fills no blanks; name one trained for fitb or joint")
+        streams = Streams(find_streams(options))
+        check_widths(model.config, streams, "fitb")
+        if "text" in streams.files and getattr(model.config, "reads_features", "text" in model.config.stream_names):
+            raise InputError(
+                "the store describes the blanks of other captions than those written now",
+                file=streams.files["text"],
+                hint="write the captions, make a store of theirs, and fill them with --task fitb --data",
+            )
+        hidden = {name: SetText(tuple(ID.sub("SOMEONE", c) for c in one.captions or ()), None, one.clips)
+                  for name, one in result.items()}  # fmt: skip
+        data = open_sets(hidden, streams, model.config, "fitb")
+        for line in data.notes.lines():
+            notes.add(line)
+        answers = self.answer(model, data, Share(), options.batch_size, watch)
+        filled = self.postprocess(answers, data)
+        return {name: replace(one, blanks=None) for name, one in filled.items()}  # blanks of these captions alone
+
     def captions(self, result: Sets, data: AnySets) -> Iterable[str | None]:
         """Only captions that the model wrote; blanks are filled into given ones."""
         return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
-    def write(self, result: Sets, path: Path) -> None:
-        from fabula.documents.document import open_document
-        from fabula.documents.fields import Source as Target
-        from fabula.documents.files import write_text
-        from fabula.io.identity.captionsets import write_sets
+    def check_output(self, path: Path) -> None:
+        from fabula.evaluate.captionsets import check_ending
 
-        write_text(path, write_sets(result, Target(open_document(path), Notes(), noun="captionset")))
+        check_ending(path)
+
+    def write(self, result: Sets, path: Path) -> None:
+        """The ending chooses: captionsets, or a line a clip."""
+        from fabula.evaluate.captionsets import write_captionsets
+
+        write_captionsets(result, path)
 
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
@@ -464,7 +528,21 @@ def find_streams(options: TrainOptions | PredictOptions | AnalyseOptions) -> Pat
     return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
 
 
-def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: str = "model") -> AnySets:
+def check_widths(config: AnyConfig, streams: Streams, use: str) -> None:
+    """Features are as wide as the model takes them."""
+    for stream in config.stream_names:
+        have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
+        if stream == "text":
+            have = have or TEXT_DIM
+        if have != want and not (stream == "text" and use == "caption"):
+            raise InputError(
+                f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}",
+                file=streams.path,
+                hint="use the features the model was trained on",
+            )
+
+
+def open_sets(sets: Sets, streams: Streams, config: AnyConfig, use: str, people: People = "model") -> AnySets:
     """Captionsets as the data set of the model that has this config."""
     from fabula.learn.identity.blanks import BlankSets
     from fabula.learn.identity.clips import Videosets
@@ -489,7 +567,8 @@ def warn_simulated(streams: Streams, notes: Notes) -> None:
         notes.add(f"{streams.path.name} holds simulated features: scores say nothing about real films")
 
 
-def as_set(answer: SetAnswer, truth: SetText, people: str) -> SetText:
+def as_set(answer: SetAnswer, truth: SetText, people: People) -> SetText:
+    from fabula.evaluate.captionsets import overwrite_people
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
@@ -499,21 +578,11 @@ def as_set(answer: SetAnswer, truth: SetText, people: str) -> SetText:
     return SetText(overwrite_people(answer.captions or (), people), None, truth.clips)
 
 
-def rename(ids: tuple[str, ...], people: str) -> tuple[str, ...]:
+def rename(ids: tuple[str, ...], people: People) -> tuple[str, ...]:
     """Ids as they are, all the same, or all different: the baselines of FITB."""
     if people == "model":
         return ids
     return tuple(f"P{1 if people == 'same' else k + 1}" for k in range(len(ids)))
-
-
-def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
-    """Captions with all their ids P1, or P1, P2, P3, … in the order of occurrence: the baselines of Table 5."""
-    from fabula.text.identity import ID
-
-    if people == "model":
-        return captions
-    number = iter(range(1, 1 << 30))
-    return tuple(ID.sub(lambda _: "P1" if people == "same" else f"P{next(number)}", text) for text in captions)
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------

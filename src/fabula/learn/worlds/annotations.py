@@ -6,12 +6,15 @@ real annotations (learn/simulate.py, learn/retrieval/simulate.py). No video is s
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from fabula.documents.files import dump_json, encode_json, write_text
+from fabula.core.errors import MissingExtra
+from fabula.documents.files import dump_json, encode_json, read_objects, write_bytes, write_text
+from fabula.media.decode import import_av
 from fabula.media.sentences import digest
 
 DO = ("cut", "wash", "fry", "stir", "pour", "mix", "chop", "boil", "add", "grate")
@@ -70,6 +73,7 @@ def write_moments(folder: Path, files: Mapping[str, int], seed: int, duration: f
                     "cog_desc": f"a {who} {acts} the {thing}.",
                     "fig_desc": f"a {pick(rng, LOOKS)} {who} {acts} {more[kind]}.",
                     "fig_desc_score": round(float(rng.normal(1.5, 1)), 4),
+                    "branch": kind,
                 }
                 lines.append(encode_json(row, folder / name))
                 number += 1
@@ -102,3 +106,30 @@ def write_regions(folder: Path, seed: int, images: int) -> None:
         found.append({**image, "boxes": near, "captions": words, "scores": scores})
     for name, rows in (("references.jsonl", truth), ("predictions.jsonl", found)):
         write_text(folder / name, [encode_json(row, folder / name) for row in rows])
+
+
+def write_plan(folder: Path, benchmark: Path, items: int) -> None:
+    """PLAN.toml of a study of a benchmark's captions, and an empty picture as the clip of every video."""
+    texts = {"title": "Fine captions", "benchmark": str(benchmark.resolve()), "clips": str(folder.resolve())}
+    numbers = {"sample": items, "questions": min(items, 30), "raters_per_question": 3, "checks": 2}
+    write_text(folder / "PLAN.toml", [f"{k} = {encode_json(v, folder)}" for k, v in {**texts, **numbers}.items()])
+    rows = [row for _, row in read_objects(benchmark)]
+    clip = blank_clip(max(row["duration"] for row in rows) + 1)
+    for video in dict.fromkeys(row["video"] for row in rows):
+        write_bytes(folder / f"{video}.webm", [clip])
+
+
+def blank_clip(seconds: float) -> bytes:
+    """A clip of a grey picture, once a second; a head alone where nothing here encodes video, or looks into it."""
+    try:
+        av = import_av()
+    except MissingExtra:
+        return b"\x1a\x45\xdf\xa3"
+    out = io.BytesIO()
+    with av.open(out, "w", format="webm") as container:
+        stream = container.add_stream("libvpx", rate=1)
+        stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
+        for _ in range(int(seconds) + 1):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.full((32, 32, 3), 128, np.uint8), "rgb24")))
+        container.mux(stream.encode())
+    return out.getvalue()

@@ -17,6 +17,7 @@ The same recipe gives the same films, bit for bit. Characters of one split are i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -34,7 +35,7 @@ from fabula.io.identity.captionsets import SetText, write_sets
 from fabula.learn.simulate import unit
 from fabula.media.sentences import digest
 from fabula.media.stores.features import write_features
-from fabula.text.identity import renumber_ids
+from fabula.text.identity import ids, renumber_ids
 
 Floats = NDArray[np.float32]
 PLACES = ("kitchen", "garden", "street", "office", "library", "station", "church", "tent")
@@ -45,6 +46,7 @@ WITH_PERSON = ("hugs", "follows", "watches", "pushes", "kisses", "calls")
 JOBS = ("soldier", "doctor", "pilot", "waiter", "singer", "teacher")
 WIDTH, HEIGHT, STRIDE = 854, 480, 5
 STREAMS = ("frame", "action", "face", "box")
+TRUTH = "who"  # files that no model reads: whose faces there are, and whom ids mean
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,10 @@ def make_scene(
 
 
 def features_of(film: Film, k: int) -> dict[str, Floats]:
-    """The features of clip k: frame [n, C], action [m, C], face [j, C], box [j, 5] (x1, y1, x2, y2, video frame)."""
+    """The features of clip k: frame [n, C], action [m, C], face [j, C], box [j, 5] (x1, y1, x2, y2, video frame).
+
+    who [j] says whose face each is; no model reads it.
+    """
     r, scene = film.recipe, film.scenes[k]
     rng = np.random.default_rng(digest(r.seed, film.name, k))
     scene_features = vector_of(scene.place, r.frame_dim) + (vector_of(scene.thing, r.frame_dim) if scene.thing else 0)
@@ -188,16 +193,19 @@ def features_of(film: Film, k: int) -> dict[str, Floats]:
     corner = {p: (rng.uniform(0, WIDTH - 200), rng.uniform(0, HEIGHT - 260)) for p, _ in there}
     faces: list[Floats] = []
     boxes: list[list[float]] = []
+    who: list[int] = []
     for at in sorted(rng.choice(r.pictures * STRIDE, size=min(r.looks, r.pictures * STRIDE), replace=False)):
         for p, height in there:  # as detectors list them: picture by picture, the largest first
             tall, (left, top) = height * rng.uniform(0.85, 1.15), corner[p]
             faces.append(unit(pose[p] + r.jitter * rng.standard_normal(r.face_dim) / np.sqrt(r.face_dim)))
+            who.append(p)
             boxes.append([left, top, left + 0.75 * tall, top + tall, float(at)])
     arrays = {
         "frame": frame,
         "action": action,
         "face": np.array(faces).reshape(-1, r.face_dim),
         "box": np.array(boxes).reshape(-1, 5),
+        "who": np.array(who),
     }
     return {stream: np.asarray(x, dtype=np.float32) for stream, x in arrays.items()}
 
@@ -210,12 +218,25 @@ def sets_of(film: Film, stride: int) -> Iterator[tuple[str, SetText]]:
         yield film.clip(k), SetText(captions, clips=tuple(film.clip(i) for i in range(k, k + n)))
 
 
+def list_people(film: Film) -> Iterator[str]:
+    """Lines that say whom the ids of a captionset mean, for the sets that begin at any clip."""
+    for name, one in sets_of(film, 1):
+        first = next(k for k in range(len(film.scenes)) if film.clip(k) == name)
+        captions = [scene.caption for scene in film.scenes[first : first + film.recipe.set_clips]]
+        both = zip(ids(" ".join(one.captions or ())), ids(" ".join(captions)), strict=True)
+        people = {renamed: int(own[1:]) - 1 for renamed, own in both}
+        yield json.dumps({"id": name, "people": people}) + "\n"
+
+
 def make_films(recipe: Recipe, split: str) -> list[Film]:
     return [make_film(f"sim-{split}-{i:03d}", recipe) for i in range(recipe.films(split))]
 
 
 def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: bool = False) -> int:
-    """The world's folder: a .jsonl per split and a store per stream. Returns the number of captionsets."""
+    """The world's folder: a .jsonl per split and a store per stream. Returns the number of captionsets.
+
+    No model reads who.safetensors, boxes with whose face each is, and who.jsonl, whom the ids of each set mean.
+    """
     recipe, folder = recipe or Recipe(), Path(folder)
     if (folder / "train.jsonl").exists() and not overwrite:
         raise InputError("exists already", file=folder, hint="choose another name, or use --overwrite")
@@ -232,6 +253,9 @@ def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: boo
     for stream in STREAMS:
         items = ((clip, one[stream]) for clip, one in features.items() if len(one[stream]))  # no faces, no entry
         write_features(folder / f"{stream}.safetensors", items, {**metadata, "stream": stream}, overwrite)
+    owned = ((clip, np.column_stack([one["box"], one["who"]])) for clip, one in features.items() if len(one["box"]))
+    write_features(folder / f"{TRUTH}.safetensors", owned, {**metadata, "stream": "box"}, overwrite)
+    write_text(folder / f"{TRUTH}.jsonl", (line for film in every for line in list_people(film)))
     count = 0
     for split, split_films in films.items():
         stride = recipe.stride if split == "train" else recipe.set_clips

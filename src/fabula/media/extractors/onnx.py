@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError, import_extra
 from fabula.media import base
@@ -46,24 +47,29 @@ class Extractor(base.Extractor):
         path = self.weights_file()
         assert path is not None
         session = open_session(path, self.threads, self.device)
-        (declared, *more) = session.get_inputs()
-        if more:
-            raise SpecError(f"{path.name} has {len(more) + 1} inputs; an extractor has one")
-        names = [one.name for one in session.get_outputs()]
-        if self.output and self.output not in names:
-            raise SpecError(f"{path.name} has no output {self.output!r}; there are: {', '.join(names[:8])}")
-        x = arrange(self.normalise(clips), find_layout(self.layout, declared.shape, path))
-        if declared.type == "tensor(float16)":
-            x = x.astype(np.float16)
-        many = declared.shape[0] if isinstance(declared.shape[0], int) and declared.shape[0] > 0 else len(x)
-        parts = []
-        for i in range(0, len(x), many):
-            batch = x[i : i + many]
-            short = many - len(batch)
-            if short:  # a network of a fixed batch gets the last one again
-                batch = np.concatenate([batch, np.repeat(batch[-1:], short, axis=0)])
-            parts.append(run_session(session, self.output or names[0], declared.name, batch, path)[: many - short])
-        return pool(np.concatenate(parts), self.name)
+        return pool(run_clips(session, self.normalise(clips), self.layout, self.output, path), self.name)
+
+
+def run_clips(session: Any, clips: NDArray[np.float32], layout: Layout, output: str, path: Path) -> Array:
+    """What the network gives for clips [N, T, H, W, 3] under the name `output`; empty: its first output."""
+    (declared, *more) = session.get_inputs()
+    if more:
+        raise SpecError(f"{path.name} has {len(more) + 1} inputs; an extractor has one")
+    names = [one.name for one in session.get_outputs()]
+    if output and output not in names:
+        raise SpecError(f"{path.name} has no output {output!r}; there are: {', '.join(names[:8])}")
+    x: Array = arrange(clips, find_layout(layout, declared.shape, path))
+    if declared.type == "tensor(float16)":
+        x = x.astype(np.float16)
+    many = declared.shape[0] if isinstance(declared.shape[0], int) and declared.shape[0] > 0 else len(x)
+    parts = []
+    for i in range(0, len(x), many):
+        batch = x[i : i + many]
+        short = many - len(batch)
+        if short:  # a network of a fixed batch gets the last one again
+            batch = np.concatenate([batch, np.repeat(batch[-1:], short, axis=0)])
+        parts.append(run_session(session, output or names[0], declared.name, batch, path)[: many - short])
+    return np.concatenate(parts)
 
 
 def find_layout(declared: str, shape: Sequence[int | str | None], path: Path) -> str:

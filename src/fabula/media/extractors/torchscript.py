@@ -12,14 +12,17 @@ import functools
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
 from fabula.media import base
 from fabula.media._torch import import_torch, move, run_torch
-from fabula.media.base import Clips, Layout, Vectors, arrange, pool
+from fabula.media.base import Array, Clips, Layout, Vectors, arrange, pool
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +46,34 @@ class Extractor(base.Extractor):
         path = self.weights_file()
         assert path is not None
         layout = self.layout if self.layout != "auto" else "NCHW" if self.clip == 1 else "NCTHW"
-        x = arrange(self.normalise(clips), layout)
-        try:
-            y = run_torch(load_network(path, self.device), x, self.device, self.threads)
-        except RuntimeError as error:
-            lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-            raise InputError(
-                f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})",
-                file=path,
-                hint="declare what it wants: size, clip, layout",
-            ) from None
-        return pool(y, self.name)
+        return pool(run_file(path, arrange(self.normalise(clips), layout), self.device, self.threads), self.name)
+
+
+def run_file(path: Path, x: Array, device: str, threads: int, output: str = "") -> Array:
+    """What the network of a file gives; of several outputs by name (a dict) the one of this name."""
+
+    def run(inputs: Tensor) -> Tensor:
+        found = network(inputs)
+        if isinstance(found, dict):
+            if output not in found:
+                there = ", ".join(map(str, list(found)[:8]))
+                raise SpecError(f"{path.name} has no output {output!r}; there are: {there}")
+            found = found[output]
+        if not hasattr(found, "float"):
+            raise SpecError(f"{path.name} gives a {type(found).__name__}; expected one tensor, or tensors by name")
+        tensor: Tensor = found
+        return tensor
+
+    network = load_network(path, device)
+    try:
+        return run_torch(run, x, device, threads)
+    except RuntimeError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise InputError(
+            f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})",
+            file=path,
+            hint="declare what it wants: size, clip, layout",
+        ) from None
 
 
 @functools.lru_cache(maxsize=2)

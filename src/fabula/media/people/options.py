@@ -18,7 +18,11 @@ class FindOptions(Options):
     detector: str = option(
         "scrfd", "Face detector: scrfd, scrfd:FILE.onnx, retinaface:FILE.onnx, yunet:FILE.onnx.", shows_default=True
     )
-    embedder: str = option("arcface", "Face embedder: arcface, arcface:FILE.onnx, sface:FILE.onnx.", shows_default=True)
+    embedder: str = option(
+        "arcface",
+        "Face embedder: arcface, arcface:FILE.onnx, facenet:FILE.onnx, sface:FILE.onnx.",
+        shows_default=True,
+    )
     cluster: str = option(
         "linked",
         "Clustering of faces: linked, linked(eps=0.6,noise=drop), dbscan (as MICap's paper), dbscan(eps=0.5).",

@@ -17,6 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 14, 30, 44
 CELL, LEAST = 18.0, 2.0  # largest and smallest width of a grid's cell in pixels
 ROW = 20
 LETTER, GROUP = 6.5, 13  # pixels of a letter, and of a line of groups' names
+LINE = 16  # pixels of a line of text below the panels
 NAME = 15  # pixels of a line's name below its panel
 LABELLED = 40  # up to so many columns have names; of more, only the groups
 STEPS = (1, 2, 5)  # of ticks
@@ -67,6 +68,7 @@ class Figure:
     title: str
     words: str
     panels: tuple[Panel, ...]
+    lines: tuple[str, ...] = ()  # text beside the panels, such as captions
 
 
 def draw_panel(panel: Panel) -> tuple[str, float, float]:
@@ -93,6 +95,11 @@ def as_file(figure: Figure) -> str:
     for inner, w, h in drawn:
         parts.append(tag("svg", inner, x=f"{x:g}", width=f"{w:g}", height=f"{h:g}"))
         x += w
+    for k, words in enumerate(figure.lines):
+        parts.append(text(LEFT, height + LINE * (k + 1), words, "start"))
+    if figure.lines:
+        width = max(width, LEFT + max(LETTER * len(words) for words in figure.lines))
+        height += LINE * (len(figure.lines) + 1)
     size = {"xmlns": XMLNS, "viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}"}
     style = {"font_family": "sans-serif", "font_size": 11, "color": "#1d2329"}
     white = tag("rect", width=f"{width:g}", height=f"{height:g}", fill="#fff")

@@ -20,7 +20,10 @@ from fabula.documents.fields import Source
 from fabula.documents.files import check_path, write_text
 from fabula.evaluate.baselines.identity import KINDS, Labels
 from fabula.evaluate.baselines.uniform import uniform
+from fabula.evaluate.captionsets import People, check_ending, overwrite_set, read_captionsets, write_captionsets
+from fabula.io import identity
 from fabula.io.identity import fillin
+from fabula.io.identity.captionsets import Sets
 from fabula.verbs.keywords import UniformKeywords
 
 
@@ -65,8 +68,9 @@ def baseline(
     refs: str | Path,
     out: str | Path | None = None,
     *,
+    sets: str | Path | None = None,
     warn: Callable[[str], None] = ignore,
-) -> Labels: ...
+) -> Labels | Sets: ...
 
 
 @with_options(UniformOptions)
@@ -76,13 +80,15 @@ def baseline(
     out: str | Path | None = None,
     *,
     options: UniformOptions | None = None,
+    sets: str | Path | None = None,
     warn: Callable[[str], None] = ignore,
     **keywords: Unpack[UniformKeywords],
-) -> Corpus | Labels:
+) -> Corpus | Labels | Sets:
     """The predictions of a system that sees no video, for these references; with `out`, also as a file.
 
     uniform: every video cut into equal segments (Batra et al., BMVC 2022), a Corpus; it alone takes options.
-    same-id, all-different: the blanks of a fill-in file, by clip.
+    same-id, all-different: the blanks of a fill-in file, by clip; or captionsets (captions of clips with `sets`) of
+    anybody with all people the same, or each another (Raajesh et al., CVPR 2024, Table 5).
 
     Examples:
 
@@ -92,11 +98,17 @@ def baseline(
     """
     options = read_keywords("baseline", keywords, options or UniformOptions())
     if kind == "uniform":
+        if sets is not None:
+            raise SpecError("--sets has no effect for the baseline uniform")
         return cut_videos(refs, out, options, warn)
     if kind not in KINDS:
         raise SpecError(f"no baseline is called {kind!r}; {close_to(kind, ['uniform', *KINDS])}")
     for o in options.changed():
         raise SpecError(f"{o.flag} has no effect for the baseline {kind}; it applies to uniform")
+    if not (identity.is_table(Path(refs)) and identity.holds_ids(Path(refs))):
+        return overwrite_captions(kind, Path(refs), out, None if sets is None else Path(sets), warn)
+    if sets is not None:
+        warn("--sets is not read: ids of clips are filled in clip by clip")
     notes = Notes()
     filled = KINDS[kind](fillin.read_references(Path(refs), notes))
     for line in notes.lines():
@@ -104,6 +116,23 @@ def baseline(
     if out is not None:
         write_text(check_path(out), fillin.write_labels(filled, Source(open_document(Path(out)))))
     return filled
+
+
+def overwrite_captions(
+    kind: str, refs: Path, out: str | Path | None, sets: Path | None, warn: Callable[[str], None]
+) -> Sets:
+    """Captionsets with P1 everywhere, or P1, P2, P3, … in the order of occurrence."""
+    notes = Notes()
+    if out is not None:
+        check_ending(out)
+    people: People = "same" if kind == "same-id" else "different"
+    read = read_captionsets(refs, notes, sets=sets)
+    overwritten = {id: overwrite_set(one, people) for id, one in read.items()}
+    for line in notes.lines():
+        warn(line)
+    if out is not None:
+        write_captionsets(overwritten, out)
+    return overwritten
 
 
 def cut_videos(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fabula.core.errors import SpecError
 from fabula.data.result import Result
-from fabula.evaluate.kept import Answers, Described
+from fabula.evaluate.kept import Answers, Described, Filled
 from fabula.io import media
 from fabula.report.pages import Beside
 
@@ -20,10 +20,11 @@ def find_beside(result: Result, videos: Path | None = None, images: Path | None 
     folder = videos or images
     if folder is None:
         return Beside()
-    if images is not None and not isinstance(result.kept, Described):
-        raise SpecError(f"--images belongs to regions, and this is the task {result.task}; leave it out")
-    if videos is not None and not (result.refs or isinstance(result.kept, Answers)):
-        raise SpecError(f"--videos belongs to stories and moments, and this is the task {result.task}; leave it out")
+    if images is not None and not isinstance(result.kept, Described | Filled):
+        raise SpecError(f"--images belongs to regions and identity, and this is the task {result.task}; leave it out")
+    if videos is not None and not (result.refs or isinstance(result.kept, Answers | Filled)):
+        what = "stories, moments and identity"
+        raise SpecError(f"--videos belongs to {what}, and this is the task {result.task}; leave it out")
     ids = list_ids(result)
     found = media.find_media(folder, ids, media.VIDEOS if videos else media.IMAGES)
     absent = [id for id in ids if id not in found]
@@ -40,4 +41,6 @@ def list_ids(result: Result) -> list[str]:
         return list(dict.fromkeys(query.video for query in result.kept.queries.values()))
     if isinstance(result.kept, Described):
         return list(result.kept.refs)
+    if isinstance(result.kept, Filled):
+        return result.kept.clips()
     return list(dict.fromkeys(v for ref in result.refs for v in ref))

@@ -35,6 +35,8 @@ def predict(
     """
     task = find_task(name)
     options = read_keywords("predict", keywords, options or task.Predict)
+    if out is not None:
+        task.check_output(Path(out))
     need_learn()
     from fabula.learn.run import predict as run_predict
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Unpack, cast
 from fabula import io
 from fabula import metrics as metric_room
 from fabula.core import spec
-from fabula.core.errors import SpecError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import split_keywords, with_options
 from fabula.data.stories import Corpus
-from fabula.diagnosis.stress import Cell, Stress, StressOptions, default, refused, tell_cells
+from fabula.diagnosis.stress import TIMED, UNTIMED, Cell, Stress, StressOptions, default, refused, tell_cells
 from fabula.diagnosis.stress import stress as perturb_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
@@ -61,7 +61,9 @@ def stress(
         return stress_questions(wanted, corpus, options, progress)
     if all(m.reads == "moments" for m in wanted):
         return stress_moments(wanted, corpus, options)
-    stories, warnings = read_stories(corpus)
+    stories, warnings, timed = read_stories(corpus, options.sets)
+    if not timed:
+        wanted, options = without_times(wanted, options, named=bool(metrics))
     asks = any(metric.uses_llm for metric in wanted)
     if ask.judge_flags and not asks:
         raise SpecError(f"{ask.judge_flags[0]} has no effect: none of these metrics asks a judge")
@@ -139,14 +141,55 @@ def choose_metrics(given: Sequence[str | Metric], spice: str | None) -> list[Met
     return metric_room.set_parser(wanted, spice)
 
 
-def read_stories(corpus: str | Path | Corpus | None) -> tuple[Corpus, tuple[str, ...]]:
-    """The stories to perturb, and the notes of the reader."""
+def read_stories(corpus: str | Path | Corpus | None, sets: Path | None = None) -> tuple[Corpus, tuple[str, ...], bool]:
+    """The stories to perturb, the notes of the reader, and whether they have times: captionsets have none."""
+    if corpus is not None and not isinstance(corpus, Corpus) and (sets is not None or holds_captionsets(Path(corpus))):
+        return (*read_untimed(Path(corpus), sets), False)
+    if sets is not None:
+        raise SpecError("--sets only applies with --corpus, a file of captions of clips")
     if corpus is None:
-        return gather_bundled(), ()
+        return gather_bundled(), (), True
     if isinstance(corpus, Corpus):
-        return corpus, ()
+        return corpus, (), True
     stories, notes = io.read(corpus)
-    return stories, tuple(notes.lines())
+    return stories, tuple(notes.lines()), True
+
+
+def holds_captionsets(path: Path) -> bool:
+    """Captionsets, or lines of clips."""
+    from fabula.checks.identity import knows
+    from fabula.documents.document import open_document
+
+    document = open_document(path)
+    return not document.holds_only_stories and knows(document)
+
+
+def read_untimed(path: Path, sets: Path | None) -> tuple[Corpus, tuple[str, ...]]:
+    """Captionsets as stories; a caption's place in its set stands for its time, and nothing reads it."""
+    from fabula.core.notes import Notes
+    from fabula.data.stories import Event, Segment, Story
+    from fabula.evaluate.captionsets import read_captionsets
+    from fabula.text.identity import as_text
+
+    notes = Notes()
+    found = read_captionsets(path, notes, sets=sets)
+    stories = {
+        id: Story(id, tuple(Event(Segment(k, k + 1), as_text([text])) for k, text in enumerate(one.captions or ())))
+        for id, one in found.items()
+    }
+    if not any(map(len, stories.values())):
+        raise InputError("no captions, and so nothing to perturb", file=path, hint="a file of ids alone has no words")
+    return Corpus(stories, name=str(path)), tuple(notes.lines())
+
+
+def without_times(wanted: list[Metric], options: StressOptions, named: bool) -> tuple[list[Metric], StressOptions]:
+    """The metrics and the ways that captionsets have something for; what is named and has nothing is refused."""
+    timed = [metric.name for metric in wanted if metric.reads != "captions"]
+    if timed and named:
+        raise SpecError(f"{timed[0]} reads times, which captionsets have not; name metrics of captions")
+    if ways := [way for way in options.ways if way in TIMED]:
+        raise SpecError(f"{ways[0]!r} changes times, which captionsets have not; leave it out of --ways")
+    return [m for m in wanted if m.reads == "captions"], replace(options, ways=options.ways or UNTIMED)
 
 
 def gather_bundled() -> Corpus:

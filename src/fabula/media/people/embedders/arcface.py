@@ -27,6 +27,7 @@ class Embedder(base.Embedder):
     licence: ClassVar[str] = INSIGHTFACE
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     eps: ClassVar[float] = 0.65
+    expects: ClassVar[str] = "a network of ArcFace's kind: [k, 3, 112, 112] → [k, 512]"
 
     mean: float = 127.5  # networks that were brought from MXNet have it built in: mean=0, std=1
     std: float = 127.5
@@ -52,6 +53,6 @@ class Embedder(base.Embedder):
             raise InputError(
                 f"the network gives {list(y.shape)} for {len(faces)} faces; expected {self.dim} numbers a face",
                 file=path,
-                hint="name a network of ArcFace's kind: [k, 3, 112, 112] → [k, 512]",
+                hint=f"name {self.expects}",
             )
         return unit(y)

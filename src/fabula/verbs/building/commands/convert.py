@@ -41,15 +41,20 @@ def command(source: Path, target: Path, options: ConvertOptions, free: Answers) 
     \b
     fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz
     fabula convert preds.jsonl submission.json --to submission
+    fabula convert LSMDC16_annos_val.csv val.jsonl --to captionsets --sets valSets.csv
+    fabula convert filled.jsonl submission.csv --to fillin
     fabula convert --answers answers.jsonl events.jsonl --audit audit.json --unit percent --refs val_1.json
     """
     if free.answers:
         return convert_free(source, target, options, free)
-    check_outputs([source], TARGET=target)
+    check_outputs([source, options.sets], TARGET=target)
     done = convert(source, target, options=options)
     for line in done.warnings:
         warn(line)
     corpus = done.corpus
+    if done.sets is not None:
+        clips = sum(len(one.clips or one.captions or ()) for one in done.sets.values())
+        return print_note(f"{len(done.sets):,} captionsets of {clips:,} clips → {done.to} ({target})")
     print_note(f"{len(corpus):,} videos, {corpus.events:,} events: {corpus.format} → {done.to} ({target})")
 
 

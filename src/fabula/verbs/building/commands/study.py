@@ -25,6 +25,7 @@ class Outputs(LatexOutput):
 
     html: Path | None = option(None, "Write a page with pictures.", writes=True)
     table: Path | None = option(None, "Write every answer: .csv or .parquet, which fabula meta reads.", writes=True)
+    ids: Path | None = option(None, "Write the ids that raters entered (rater_id in the plan), .csv.", writes=True)
     answers: tuple[Path, ...] = option((), "Backups of the same study; their answers are added.", several=True)
 
 
@@ -32,7 +33,7 @@ class Outputs(LatexOutput):
 def command() -> None:
     """Plan, serve and analyse a study with people.
 
-    Five forms of questions, VERIFIED's (Chen et al., NeurIPS 2024) among them.
+    Six forms of questions, VERIFIED's (Chen et al., NeurIPS 2024) among them.
 
     \b
     fabula study power PLAN.toml                       what the plan can detect
@@ -91,6 +92,8 @@ def results(study: Path, outputs: Outputs) -> None:
         write_text(outputs.html, [report.page(found)])
     if outputs.table is not None:
         steps.write_ratings(found.table, outputs.table)
+    if outputs.ids is not None:
+        print_note(f"{steps.write_ids(study, found, outputs.ids)} ids → {outputs.ids}")
     latex = write_forms((outputs.latex, lambda: report.latex(found)))
     shown = Shown(
         document=lambda: to_dict(found),

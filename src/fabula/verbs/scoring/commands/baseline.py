@@ -26,7 +26,10 @@ class Submission(Options):
 class FillIn(Options):
     """Where filled blanks go."""
 
-    out: Path = option(MUST, "Fill-in file to write.", "-o", writes=True)
+    out: Path = option(MUST, "Fill-in file (.csv) or captionsets (.jsonl) to write.", "-o", writes=True)
+    sets: Path | None = option(
+        None, "Captions of clips: the file of sets (valSets.csv). Default: five consecutive clips of a film."
+    )
 
 
 @click.group("baseline", cls=VerbGroup)
@@ -55,23 +58,27 @@ def uniform(refs: Path, options: UniformOptions, outputs: Submission) -> None:
 
 
 def fill_blanks(kind: Literal["same-id", "all-different"], refs: Path, outputs: FillIn) -> None:
-    check_outputs([refs], outputs)
-    built = baseline(kind, refs, outputs.out, warn=warn)
-    print_note(f"{len(built):,} clips, {sum(map(len, built.values())):,} blanks → {outputs.out}")
+    check_outputs([refs, outputs.sets], outputs)
+    built = baseline(kind, refs, outputs.out, sets=outputs.sets, warn=warn)
+    labels = [one if isinstance(one, tuple) else None for one in built.values()]
+    if None in labels:
+        return print_note(f"{len(built):,} captionsets → {outputs.out}")
+    print_note(f"{len(built):,} clips, {sum(len(one or ()) for one in labels):,} blanks → {outputs.out}")
 
 
-fill_refs = refs_option(required=True, help="Fill-in references: clips and blanks.", several=False)
+fill_refs = refs_option(required=True, help="Fill-in references, or anybody's captionsets.", several=False)
 
 
 @command.command("same-id")
 @fill_refs
 @flags(FillIn, into="outputs")
 def same_id(refs: Path, outputs: FillIn) -> None:
-    """Fill every blank with one and the same person.
+    """Fill every blank, or every id of captions, with one and the same person.
 
     \b
     fabula baseline same-id --refs references_val_new.csv -o same.csv
     fabula score same.csv --refs references_val_new.csv --sets valSets.csv --protocol lsmdc-fillin
+    fabula baseline same-id --refs told.jsonl -o same.jsonl
     """
     fill_blanks("same-id", refs, outputs)
 
@@ -80,5 +87,5 @@ def same_id(refs: Path, outputs: FillIn) -> None:
 @fill_refs
 @flags(FillIn, into="outputs")
 def all_different(refs: Path, outputs: FillIn) -> None:
-    """Fill every blank with a person of its own."""
+    """Fill every blank, or every id of captions, with a person of its own."""
     fill_blanks("all-different", refs, outputs)

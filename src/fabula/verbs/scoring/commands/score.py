@@ -25,8 +25,10 @@ class Outputs(Options):
     rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .csv, .parquet).", writes=True)
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
     against: Path | None = option(None, "A second system's predictions, compared in --html.", needs="html")
-    videos: Path | None = option(None, "Folder of films, played next to the timelines of --html.", needs="html")
-    images: Path | None = option(None, "Folder of images, drawn under the boxes of --html.", needs="html")
+    videos: Path | None = option(
+        None, "Folder of films or clips, played in --html next to what is said of them.", needs="html"
+    )
+    images: Path | None = option(None, "Folder of images for --html: under boxes, or a frame per clip.", needs="html")
     thresholds: bool = option(False, "Also show numbers at each tIoU, if a score is the mean over several.")
     signatures: str = option(
         "short", "Signatures in a terminal: full, or short (without defaults).", choices=("short", "full")

@@ -21,7 +21,7 @@ from fabula.verbs.training.analyse import analyse
 class Outputs(Options):
     """Where the figures go."""
 
-    out: Path = option(MUST, "Folder: index.html, an .svg a figure, analysis.json.", "-o")
+    out: Path = option(MUST, "Folder: index.html and further pages, an .svg a figure, analysis.json.", "-o")
     overwrite: bool = option(False, "Replace an existing analysis.")
 
 
@@ -41,6 +41,8 @@ def make_analyse(task: Task) -> click.Command:
             built = analyse(
                 task.name, checkpoint, outputs.out, options=options, callbacks=Callbacks(watch=watch, warn=warn)
             )
+        for line in built.summary:
+            print_note(line)
         print_note(f"{len(built.figures)} figures → {outputs.out}/index.html")
 
     built: click.Command = command

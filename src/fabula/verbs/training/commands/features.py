@@ -8,15 +8,18 @@ from pathlib import Path
 import click
 
 from fabula.core.notes import Notes
+from fabula.learn import need_learn
+from fabula.learn.options import BlankOptions, TuneOptions
 from fabula.learn.text_features import TextOptions, write_text_store
 from fabula.media.calls import extract_features
 from fabula.media.cut import cut_store
 from fabula.media.extract import share_of
 from fabula.media.options import CutOptions, ExtractOptions
+from fabula.media.published import ConvertFeaturesOptions, convert_published
 from fabula.media.stores.features import Features
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
-from fabula.verbs.terminal.out import Shown, show
+from fabula.verbs.terminal.out import Shown, check_new, show
 
 
 @click.group("features", cls=VerbGroup)
@@ -79,6 +82,74 @@ def cut(store: Path, options: CutOptions) -> None:
     """
     count = cut_store(store, options.clips, options.out, options.overwrite)
     print_note(f"{count:,} clips → {options.out}")
+
+
+@command.command()
+@path_argument("source")
+@flags(ConvertFeaturesOptions, into="options")
+def convert(source: Path, options: ConvertFeaturesOptions) -> None:
+    """Convert features as MICap's and FillIn's authors publish them into stores.
+
+    \b
+    fabula features convert clip_features/ -o streams/frame.h5            FILM/CLIP.npy
+    fabula features convert i3d/ -o streams/action.h5                     FILM/CLIP.npy
+    fabula features convert arcface/ --ending .h5 -o streams/             FILM/CLIP_concatenated.npy, FILM/CLIP.info
+    fabula features convert bert_text_gender_embedding/ --info LSMDC16_info_fillin_new_augmented.json -o streams/text.h5
+    fabula features convert LSMDC16_annos_gender.json --info LSMDC16_info_fillin_new_augmented.json -o streams/gender.h5
+    fabula features convert face_features_rgb_mtcnn_cluster/ --kind people -o streams/
+
+    Pickles are read without executing anything in them.
+    """
+    notes = Notes()
+    written = convert_published(source, options, notes)
+    for line in notes.lines():
+        warn(line)
+    print_note(", ".join(f"{count:,} entries → {path}" for path, count in written.items()))
+
+
+@command.command()
+@path_argument("data", nargs=-1, required=True)
+@flags(BlankOptions, into="options")
+def blanks(data: tuple[Path, ...], options: BlankOptions) -> None:
+    """Encode the blanks of captionsets by BERT: the stream text that MICap reads.
+
+    DATA are captionsets, captions of clips, or a folder of splits. A row of the store is [CLS; blank]: 1536 numbers.
+
+    \b
+    fabula features blanks sets/ --model bert-base-uncased/ -o streams/text.safetensors
+    fabula features blanks LSMDC16_annos_val_blank.csv --sets valSets.csv --model bert/ -o text.h5
+    """
+    from fabula.learn.identity.blank_features import make_blank_store
+
+    if not options.overwrite:
+        check_new(options.out)
+    notes = Notes()
+    with show_progress() as progress:
+        count, rows = make_blank_store(data, options, notes, progress)
+    for line in notes.lines():
+        warn(line)
+    print_note(f"{rows:,} blanks of {count:,} captionsets → {options.out}")
+
+
+@command.command()
+@path_argument("data", nargs=-1, required=True)
+@flags(TuneOptions, into="options")
+def tune(data: tuple[Path, ...], options: TuneOptions) -> None:
+    """Tune BERT to tell the genders of blanks, before features blanks reads with it.
+
+    \b
+    fabula features tune lsmdc/ --genders LSMDC16_annos_gender.json --model bert-base-uncased/ -o bert-gender/
+    fabula features blanks lsmdc/ --model bert-gender/ -o streams/text.h5
+    """
+    need_learn()
+    from fabula.learn.identity.genders import tune as tune_encoder
+
+    notes = Notes()
+    with show_progress() as progress:
+        tune_encoder(data, options, notes, print_note, progress)
+    for line in notes.lines():
+        warn(line)
+    print_note(f"tuned encoder → {options.out}")
 
 
 @command.command()

@@ -21,7 +21,7 @@ from fabula.verbs.trust.stress import WITHOUT, stress
 class Files(Options):
     """What is read and written."""
 
-    corpus: Path | None = option(None, "File of reference stories. Default: the bundled ones.", "-c")
+    corpus: Path | None = option(None, "File of reference stories or captionsets. Default: the bundled ones.", "-c")
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
 
 
@@ -40,10 +40,11 @@ def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions,
     fabula stress iSPICE SPICE METEOR --ways "swap ids,add id,remove id"
     fabula stress SODA_c METEOR "CIDEr(idf=batch:16)" --seed 1
     fabula stress METEOR "METEOR(missing=drop)" --ways refuse
+    fabula stress iSPICE METEOR --corpus LSMDC16_annos_val.csv --sets valSets.csv --ways "swap ids,add id,remove id"
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
     fabula stress "SODA_c(text=judge:fabula)" --judge-url http://127.0.0.1:8000/v1 --judge-model M
     """
-    check_outputs([files.corpus], files)
+    check_outputs([files.corpus, options.sets], files)
     with show_progress() as progress:
         found = stress(metrics, files.corpus, options=options, ask=ask, progress=progress)
     shown = Shown(
