@@ -25,7 +25,7 @@ from fabula.learn.identity.videosets import collate  # noqa: E402
 from fabula.learn.models import hero, micap, noise_scorer, pdvc, procnets, qd_detr, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.contract import Batch, pad_rows  # noqa: E402
 from tests.learn import test_micap, test_pdvc, test_procnets  # noqa: E402
-from tests.stored import as_text, read_stored, write_stored  # noqa: E402
+from tests.stored import as_text, keep_known, read_stored, write_stored  # noqa: E402
 
 FOLDER = Path(__file__).parent / "frozen"
 SPANS = [[(0.1, 0.3), (0.35, 0.6), (0.7, 0.9)], [(0.2, 0.5), (0.5, 0.95)]]
@@ -221,13 +221,6 @@ TEXTS: dict[str, Callable[[], str]] = {
 def test_it_is_as_it_was(name):
     stored, now = json.loads(read_stored(FOLDER, name)), json.loads(TEXTS[name]())
     assert keep_known(now, stored) == stored  # what is new may stand beside it
-
-
-def keep_known(now: Any, stored: Any) -> Any:
-    """Of objects the entries that were there before."""
-    if not isinstance(now, dict) or not isinstance(stored, dict):
-        return now
-    return {key: keep_known(now[key], value) for key, value in stored.items() if key in now}
 
 
 if __name__ == "__main__":

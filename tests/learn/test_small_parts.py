@@ -15,6 +15,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 from fabula.core.errors import InputError, MatrixError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.data.moments import Query  # noqa: E402
+from fabula.evaluate.captionsets import overwrite_people  # noqa: E402
 from fabula.learn import matchers, official, train  # noqa: E402
 from fabula.learn.identity import analysis, clips, windows  # noqa: E402
 from fabula.learn.loop import loader, processes  # noqa: E402
@@ -115,11 +116,11 @@ def test_people_of_the_baselines():
         and micap.rename(ids, "different") == ("P1", "P2", "P3")
     )
     told = ("P2 sees P1.", "P2 waits.")
-    assert micap.overwrite_people(told, "model") == told and micap.overwrite_people(told, "same") == (
+    assert overwrite_people(told, "model") == told and overwrite_people(told, "same") == (
         "P1 sees P1.",
         "P1 waits.",
     )
-    assert micap.overwrite_people(told, "different") == ("P1 sees P2.", "P3 waits.")
+    assert overwrite_people(told, "different") == ("P1 sees P2.", "P3 waits.")
 
 
 def test_files_of_weights_and_streams(tmp_path):
