@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ pytest.importorskip("fastapi", reason="the server needs fabula[web]")
 from fastapi import HTTPException
 
 from fabula.core.errors import InputError, SpecError
-from fabula.library import queries
+from fabula.library import calibrate, generations, queries
 from fabula.library.embedders import rebuild
 from fabula.library.embedders.colours import Embedder as Colours
 from fabula.library.page import server
@@ -136,3 +137,43 @@ def test_queries_that_cannot_calibrate(tmp_path):
     assert sample.score[0] == searcher.find("dog", 1).moments[0].score
     count, nothing = queries.answer_queries(searcher, plain, tmp_path / "out.jsonl", limit=1)
     assert (count, nothing) == (3, 1) and len((tmp_path / "out.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_calibration_is_tested_on_the_other_half_of_each_kind(tmp_path, monkeypatch):
+    from fabula.library.find import Searcher
+
+    store = make_store(tmp_path / "store", {"a.mp4": ["dog", "cat", "sea", "car"]})
+    lines = [{"id": k, "text": "dog" if k % 3 else "tree man", "present": bool(k % 3)} for k in range(63)]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    fitted = []
+    real = calibrate.fit
+    monkeypatch.setattr(
+        calibrate, "fit", lambda sample, recipe, seed: fitted.append(sample.present) or real(sample, recipe, seed)
+    )
+    found = queries.calibrate_store(Searcher(store, Axes()), tmp_path / "q.jsonl")
+    assert (int(fitted[0].sum()), int((~fitted[0]).sum())) == (21, 10)  # of 42 and of 21
+    assert found.held_out == 21 + 11 and found.unknown == 0 and (tmp_path / "store" / calibrate.FILE).is_file()
+    about = found.calibration.about
+    assert about["held out"]["queries"] == 32 and about["unknown"] == 0 and about["held out"]["ece"] == found.ece
+    with pytest.raises(SpecError, match="a calibration is kept in the store's folder; calibrate a copy in a folder"):
+        monkeypatch.setattr(store, "folder", None)
+        queries.calibrate_store(Searcher(store, Axes(), calibration=found.calibration), tmp_path / "q.jsonl")
+
+
+def test_tables_of_the_next_generation(tmp_path):
+    store = make_store(tmp_path / "store", {"a.mp4": ["dog"]})
+    warned = []
+    first = generations.begin_anew(store, {**RECIPE, "x": 1}, None, warned.append)
+    assert first.manifest.tables == {"clips": "clips_2", "videos": "videos_2"} and warned == []
+    again = generations.begin_anew(store, {**RECIPE, "x": 1}, None, warned.append)
+    assert again.manifest.tables == first.manifest.tables and warned == []
+    other = generations.begin_anew(store, {**RECIPE, "x": 2}, "w", warned.append)
+    assert other.manifest.tables == {"clips": "clips_3", "videos": "videos_3"} and other.manifest.weights == "w"
+    assert warned == [f"{store.where}: the vectors computed with axes so far are discarded"]
+    assert Store.open(tmp_path / "store").manifest.tables["clips"] == "clips"
+    with pytest.raises(InputError, match="a store of axes, being made anew with axes; use --reembed to continue"):
+        generations.check_current(Store.open(tmp_path / "store"), {**RECIPE, "x": 2})
+    generations.take_over(other)
+    now = Store.open(tmp_path / "store")
+    assert now.manifest.tables == other.manifest.tables and now.manifest.next is None and now.recipe["x"] == 2
+    assert sorted(generations.list_tables(now.where, now.base)) == ["clips_3", "videos_3"]
