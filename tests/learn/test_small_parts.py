@@ -20,7 +20,7 @@ from fabula.learn import matchers, official, train  # noqa: E402
 from fabula.learn.identity import analysis, clips, windows  # noqa: E402
 from fabula.learn.loop import loader, processes  # noqa: E402
 from fabula.learn.options import Settings, Share  # noqa: E402
-from fabula.learn.tasks import micap, vcmr  # noqa: E402
+from fabula.learn.tasks import micap, noise, vcmr  # noqa: E402
 
 # the loop
 
@@ -320,3 +320,32 @@ def test_values_of_soft_matchers():
     ]:
         with pytest.raises(SpecError, match=told):
             matchers.SoftOrderedMatcher(**wrong)
+
+
+# captions that are judged
+
+
+def test_the_best_caption_and_the_pairs_of_all():
+    from fabula.learn.noise.calibrate import CaptionCalibration
+    from fabula.learn.noise.texts import Wrong
+
+    asked = Query(1, "v", ((0, 1),), 9.0, "a dog")
+    row = noise.Judgement(
+        asked, ({"text": "a"}, {"text": "b"}, {"text": "c"}), (0.5, 2.0, 2.0), (Wrong("w", "static"),), (1.0,)
+    )
+    assert row.best == 1 and noise.Judgement(asked, ({"text": "a"},), (0.5,)).best == 0
+    scored = noise.Scored([row, noise.Judgement(asked, ({"text": "a"},), (3.0,), (Wrong("w", "dynamic"),), (-1.0,))])
+    assert scored.pairs() == ([0.5, 2.0, 2.0, 3.0, 1.0, -1.0], [True] * 4 + [False] * 2)
+    assert scored.ranks() == [{"static": 0.0, "all": 0.0}, {"dynamic": 1.0, "all": 1.0}]
+    found = scored.summary()
+    assert found["moments"] == 2 and found["true above disturbed"] == {"static": 0.0, "dynamic": 1.0, "all": 0.5}
+    assert list(found["ECE"]) == ["σ(c)"] and list(noise.Scored([row], CaptionCalibration("platt")).reliability()) == [
+        "σ(c)",
+        "platt",
+    ]
+
+
+def test_bytes_of_a_clip():
+    of = lambda *shape: np.zeros(shape, np.float32)  # noqa: E731
+    clip = clips.ClipFeatures("c", of(2, 3), of(1, 5), of(4, 2), of(4, 4), np.zeros(4), np.zeros(4, np.int64))
+    assert clips.size_of(clip) == 4 * (6 + 5 + 8 + 16)
