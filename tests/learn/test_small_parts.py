@@ -17,8 +17,9 @@ from fabula.core.notes import Notes  # noqa: E402
 from fabula.data.moments import Query  # noqa: E402
 from fabula.evaluate.captionsets import overwrite_people  # noqa: E402
 from fabula.learn import matchers, official, train  # noqa: E402
-from fabula.learn.identity import analysis, clips, windows  # noqa: E402
+from fabula.learn.identity import analysis, clips, film, windows  # noqa: E402
 from fabula.learn.loop import loader, processes  # noqa: E402
+from fabula.learn.models import procnets  # noqa: E402
 from fabula.learn.options import Settings, Share  # noqa: E402
 from fabula.learn.tasks import micap, noise, vcmr  # noqa: E402
 
@@ -349,3 +350,45 @@ def test_bytes_of_a_clip():
     of = lambda *shape: np.zeros(shape, np.float32)  # noqa: E731
     clip = clips.ClipFeatures("c", of(2, 3), of(1, 5), of(4, 2), of(4, 4), np.zeros(4), np.zeros(4, np.int64))
     assert clips.size_of(clip) == 4 * (6 + 5 + 8 + 16)
+
+
+def test_videosets_that_are_drawn():
+    told = {"a": ("P1 sits.",), "b": ("P1 sees P2.", "___ waits."), "c": ("P1 and P2 sit.",)}
+    data = SimpleNamespace(windows=[("a",), ("b",), ("c",)], captions=told.__getitem__)
+    assert analysis.choose_sets(data, [0, 1, 2], (), 2) == [1, 2] and analysis.choose_sets(data, [0, 2], (), 9) == [
+        2,
+        0,
+    ]
+    assert analysis.choose_sets(data, [0, 1, 2], ("c", "a"), 1) == [2, 0]
+    with pytest.raises(InputError, match="no such videoset in the data; check --sets"):
+        analysis.choose_sets(data, [0, 2], ("b",), 2)
+
+
+def test_features_of_clips_in_memory(tmp_path):
+    arrays = film.ClipArrays({"c": np.zeros((3, 2), np.float32)}, 2)
+    assert (arrays.dim, arrays.metadata, arrays.count("c"), arrays.count("d")) == (2, {}, 3, 0)
+    streams = film.FilmStreams({"face": arrays}, tmp_path)
+    assert (
+        streams.stores["face"] is arrays
+        and streams.files == {"face": tmp_path}
+        and (streams.cache, streams.size) == ({}, 0)
+    )
+
+
+def test_the_likeliest_sequence_of_cells():
+    """Cell 0 is likelier at first, and what follows it is not; a beam of two finds the better whole."""
+    steps = {
+        (): torch.tensor([[0.6, 0.4, 1e-9]]),
+        (0,): torch.tensor([[0.35, 0.33, 0.32]]),
+        (1,): torch.tensor([[0.05, 0.05, 0.9]]),
+    }
+
+    def step(features, p, before, state):
+        cells = (state or ()) + ((int(before),) if int(before) < 2 else ())
+        return steps.get(cells, torch.tensor([[0.01, 0.01, 0.98]])).log(), cells
+
+    def search(beam: int, most: int = 3) -> list[int]:
+        model = SimpleNamespace(config=SimpleNamespace(cells=2, beam=beam, max_steps=most), step=step)
+        return procnets.Model.search(model, torch.zeros(1, 1), None)
+
+    assert search(1) == [0, 0] and search(2) == [1] and search(1, 1) == [0]
