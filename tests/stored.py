@@ -24,6 +24,13 @@ def shorten(value: object) -> object:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
+def keep_known(now: object, stored: object) -> object:
+    """Of objects the entries that were there before: what is new may stand beside them."""
+    if not isinstance(now, dict) or not isinstance(stored, dict):
+        return now
+    return {key: keep_known(now[key], value) for key, value in stored.items() if key in now}
+
+
 def read_stored(folder: Path, name: str) -> str:
     return (folder / f"{name}.txt").read_text("utf-8")
 

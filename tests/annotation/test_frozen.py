@@ -301,6 +301,8 @@ def test_lines_of_a_run_with_failures():
     }
     nothing |= {"failures": {}, "cost": 0.0, "batches": 0, "failed": []}
     assert list(printed.status_lines(nothing)) == ["moments\t0\t1,200 done (recipe aa)", "cost\t0.0000"]
+    some = list(printed.status_lines(nothing | {"failures": {"busy": {"tries": 1, "cost": 0.0}}}))
+    assert some[1:] == ["tries failed: busy\t1\t\t\t0.0000", "", "cost\t0.0000"]
 
 
 def test_lines_of_a_plan_that_looked():
@@ -526,6 +528,7 @@ def test_defaults_and_ends():
         },
         **{
             "scorer_features": (),
+            "scorer_text": None,
             "rewrites": False,
             "blind": False,
             "temperature": 0.0,

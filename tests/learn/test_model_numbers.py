@@ -20,12 +20,12 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 from fabula.core.options import MUST  # noqa: E402
-from fabula.learn import models, options, tasks  # noqa: E402
+from fabula.learn import models, official, options, tasks  # noqa: E402
 from fabula.learn.identity.videosets import collate  # noqa: E402
 from fabula.learn.models import hero, micap, noise_scorer, pdvc, procnets, qd_detr, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.contract import Batch, pad_rows  # noqa: E402
 from tests.learn import test_micap, test_pdvc, test_procnets  # noqa: E402
-from tests.stored import as_text, read_stored, write_stored  # noqa: E402
+from tests.stored import as_text, keep_known, read_stored, write_stored  # noqa: E402
 
 FOLDER = Path(__file__).parent / "frozen"
 SPANS = [[(0.1, 0.3), (0.35, 0.6), (0.7, 0.9)], [(0.2, 0.5), (0.5, 0.95)]]
@@ -167,6 +167,18 @@ def write_configs() -> str:
     return as_text(found)
 
 
+def write_sizes() -> str:
+    """What the shapes of published weights say of a model, by our names of them; and what is left idle."""
+    found = {}
+    for name, (Model, config, _) in MODELS.items():
+        if name in official.TABLES:
+            table = official.table_of(name)
+            with torch.device("meta"):
+                state = Model(config).state_dict()
+            found[name] = {"sizes": table.sizes(state), "idle": table.idle(config), "encoder": table.encoder}
+    return as_text(found)
+
+
 def write_options() -> str:
     kinds: dict[str, Any] = {"settings": options.Settings, "run": options.Run, "simulate": options.SimulateOptions}
     for task in tasks.room.all():
@@ -201,6 +213,7 @@ TEXTS: dict[str, Callable[[], str]] = {
     "configs": write_configs,
     "options": write_options,
     "presets": write_presets,
+    "sizes": write_sizes,
 }
 
 
@@ -208,13 +221,6 @@ TEXTS: dict[str, Callable[[], str]] = {
 def test_it_is_as_it_was(name):
     stored, now = json.loads(read_stored(FOLDER, name)), json.loads(TEXTS[name]())
     assert keep_known(now, stored) == stored  # what is new may stand beside it
-
-
-def keep_known(now: Any, stored: Any) -> Any:
-    """Of objects the entries that were there before."""
-    if not isinstance(now, dict) or not isinstance(stored, dict):
-        return now
-    return {key: keep_known(now[key], value) for key, value in stored.items() if key in now}
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ WORLD = world.Recipe(seed=5, train_films=1, val_films=1, test_films=1, clips=8, 
 def write_film() -> str:
     one = world.make_film("f", WORLD)
     scenes = [asdict(scene) for scene in one.scenes]
-    features = [{name: digits(x) for name, x in world.features_of(one, k).items()} for k in (0, 3)]
+    features = [{name: digits(np.atleast_2d(x)) for name, x in world.features_of(one, k).items()} for k in (0, 3)]
     sets = [(name, found.captions, found.clips) for name, found in world.sets_of(one, 2)]
     people = {"man": one.man, "job": one.job, "base": digits(one.base), "clip": one.clip(7)}
     return as_text({"scenes": scenes, "features": features, "sets": sets, "people": people})
@@ -198,7 +198,7 @@ def test_a_world_on_disk(tmp_path):
     count = world.write_world(tmp_path / "w", WORLD)
     assert count == 4 + 1 + 1 and sorted(p.name for p in (tmp_path / "w").iterdir()) == [
         *("action.safetensors", "box.safetensors", "face.safetensors", "frame.safetensors"),
-        *("test.jsonl", "train.jsonl", "val.jsonl"),
+        *("test.jsonl", "train.jsonl", "val.jsonl", "who.jsonl", "who.safetensors"),
     ]
     with pytest.raises(InputError, match="exists already; choose another name, or use --overwrite"):
         world.write_world(tmp_path / "w", WORLD)

@@ -12,14 +12,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
-from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.core.errors import InputError, MatrixError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.data.moments import Query  # noqa: E402
-from fabula.learn import official, train  # noqa: E402
-from fabula.learn.identity import analysis, clips, windows  # noqa: E402
-from fabula.learn.loop import loader  # noqa: E402
+from fabula.evaluate.captionsets import overwrite_people  # noqa: E402
+from fabula.learn import matchers, official, train  # noqa: E402
+from fabula.learn.identity import analysis, clips, film, windows  # noqa: E402
+from fabula.learn.loop import loader, processes  # noqa: E402
+from fabula.learn.models import procnets  # noqa: E402
 from fabula.learn.options import Settings, Share  # noqa: E402
-from fabula.learn.tasks import micap, vcmr  # noqa: E402
+from fabula.learn.tasks import micap, noise, vcmr  # noqa: E402
 
 # the loop
 
@@ -115,11 +117,11 @@ def test_people_of_the_baselines():
         and micap.rename(ids, "different") == ("P1", "P2", "P3")
     )
     told = ("P2 sees P1.", "P2 waits.")
-    assert micap.overwrite_people(told, "model") == told and micap.overwrite_people(told, "same") == (
+    assert overwrite_people(told, "model") == told and overwrite_people(told, "same") == (
         "P1 sees P1.",
         "P1 waits.",
     )
-    assert micap.overwrite_people(told, "different") == ("P1 sees P2.", "P3 waits.")
+    assert overwrite_people(told, "different") == ("P1 sees P2.", "P3 waits.")
 
 
 def test_files_of_weights_and_streams(tmp_path):
@@ -225,3 +227,168 @@ def test_densities():
     assert found[25] == pytest.approx(by_hand)
     assert analysis.density(np.array([0.5, 0.5]))[50] == pytest.approx(1 / (0.01 * np.sqrt(2 * np.pi)))
     assert analysis.cells(np.array([[1.0, 2.0]])) == ((1.0, 2.0),)
+
+
+# processes
+
+
+def test_one_process_or_as_many_as_were_started(monkeypatch):
+    made = []
+    monkeypatch.setattr(processes, "Fabric", lambda **how: made.append(how))
+    monkeypatch.setattr(processes, "DDPStrategy", lambda find_unused_parameters: f"ddp {find_unused_parameters}")
+    monkeypatch.setattr(processes.atexit, "register", lambda call: None)
+    for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    one = {"accelerator": "cpu", "precision": "32-true"}
+    processes.make_fabric(Settings(device="cpu"))
+    assert made.pop() == {"devices": 1, **one}
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    processes.make_fabric(Settings(device="cpu", precision="bf16"), unused=True)
+    assert made.pop() == {"devices": 2, "num_nodes": 2, "strategy": "ddp True", **one, "precision": "bf16-mixed"}
+    processes.make_fabric(Settings(device="cpu"))
+    assert made.pop()["strategy"] == "ddp False"
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    processes.make_fabric(Settings(device="cpu"))
+    assert "strategy" not in made.pop()
+    with pytest.raises(SpecError, match="precision 16-mixed needs a GPU of CUDA, not cpu; use bf16, or 32"):
+        processes.make_fabric(Settings(device="cpu", precision="16-mixed"))
+
+
+# matching
+
+
+COST = torch.tensor([[[-0.5, -0.9], [-0.8, -0.1], [-0.2, -0.3]], [[0.1, 0.2], [0.3, 0.4], [0.5, 0.1]]])
+
+
+def pairs(matching):
+    return [(q.tolist(), t.tolist()) for q, t in matching]
+
+
+def test_pairs_of_every_matcher():
+    assert pairs(matchers.HungarianMatcher()(COST)) == [([0, 1], [1, 0]), ([0, 2], [0, 1])]
+    plain = matchers.OrderedMatcher()(COST)
+    assert pairs(plain) == [([1, 2], [0, 1]), ([], [])] and plain.added == [0, 0] and plain.value is None is plain.loss
+    assert pairs(matchers.OrderedMatcher(complete=True)(COST)) == [([1, 2], [0, 1]), ([0, 2], [0, 1])]
+    cheap = matchers.OrderedMatcher("cheapest")(COST)
+    assert pairs(cheap) == [([1, 2], [0, 1]), ([0, 2], [0, 1])] and cheap.added == [0, 2]
+    diagonal = matchers.OrderedMatcher(empty="diagonal")(COST)
+    assert pairs(diagonal) == [([1, 2], [0, 1]), ([0, 1], [0, 1])] and diagonal.added == [0, 2]
+    drawn = matchers.OrderedMatcher("random", 3)(COST)
+    assert drawn.added == [0, 2] and sorted(drawn[1][1].tolist()) == [0, 1] and len(set(drawn[1][0].tolist())) == 2
+    assert pairs(matchers.OrderedMatcher("random", 3)(COST)) == pairs(drawn) and len(drawn) == 2
+    item, query, target = plain.flat()
+    assert (item.tolist(), query.tolist(), target.tolist()) == ([0, 0], [1, 2], [0, 1])
+    assert [x.tolist() for x in matchers.Matching([], []).flat()] == [[], [], []]
+
+
+def test_queries_are_put_in_time_by_their_centres():
+    centres = torch.tensor([[0.9, 0.1, 0.5], [0.1, 0.2, 0.3]])
+    found = matchers.OrderedMatcher()(COST, centres=centres)
+    assert pairs(found)[0] == ([1, 0], [0, 1])
+    masked = matchers.OrderedMatcher()(COST, ([2, 0], None), centres)
+    assert pairs(masked) == [([1, 0], [0, 1]), ([], [])]
+    with pytest.raises(MatrixError, match=r"centres have shape \(2, 2\); the costs ask for \(2, 3\)"):
+        matchers.OrderedMatcher()(COST, centres=centres[:, :2])
+    centres[1, 2] = float("nan")
+    with pytest.raises(MatrixError, match="centre of item 1, query 2 is nan; mend the model's output before matching"):
+        matchers.OrderedMatcher()(COST, centres=centres)
+    matchers.OrderedMatcher()(COST, ([3, 2], None), centres)
+
+
+def test_values_of_soft_matchers():
+    soft = matchers.SoftOrderedMatcher(gamma=0.0, add_missing_targets="no")(COST)
+    assert soft.value.tolist() == pytest.approx([-1.1, 0.0]) and soft.loss.tolist() == pytest.approx([-0.55, 0.0])
+    marginal = matchers.MarginalMatcher(0.0)(COST, (None, [2, 1]))
+    assert marginal.value.tolist() == pytest.approx([-1.1, 0.1]) and marginal.loss.tolist() == pytest.approx(
+        [-0.55, 0.1]
+    )
+    default = matchers.SoftOrderedMatcher()
+    assert (default.gamma, default.smooth, default.add_missing_targets, default.complete, default.empty) == (
+        0.01,
+        "expectation",
+        "random",
+        False,
+        "no",
+    )
+    assert matchers.MarginalMatcher().gamma == 0.02 and matchers.MarginalMatcher().complete
+    for wrong, told in [
+        ({"add_missing_targets": "x"}, "add_missing_targets is 'x'; it may be no, random or cheapest"),
+        ({"empty": "x"}, "empty is 'x'; it may be no or diagonal"),
+        ({"gamma": -1.0}, "gamma is -1.0; it must be 0"),
+        ({"gamma": 1e-13}, "it must be 0"),
+        ({"smooth": "x"}, "smooth is 'x'; it may be logsumexp or expectation"),
+    ]:
+        with pytest.raises(SpecError, match=told):
+            matchers.SoftOrderedMatcher(**wrong)
+
+
+# captions that are judged
+
+
+def test_the_best_caption_and_the_pairs_of_all():
+    from fabula.learn.noise.calibrate import CaptionCalibration
+    from fabula.learn.noise.texts import Wrong
+
+    asked = Query(1, "v", ((0, 1),), 9.0, "a dog")
+    row = noise.Judgement(
+        asked, ({"text": "a"}, {"text": "b"}, {"text": "c"}), (0.5, 2.0, 2.0), (Wrong("w", "static"),), (1.0,)
+    )
+    assert row.best == 1 and noise.Judgement(asked, ({"text": "a"},), (0.5,)).best == 0
+    scored = noise.Scored([row, noise.Judgement(asked, ({"text": "a"},), (3.0,), (Wrong("w", "dynamic"),), (-1.0,))])
+    assert scored.pairs() == ([0.5, 2.0, 2.0, 3.0, 1.0, -1.0], [True] * 4 + [False] * 2)
+    assert scored.ranks() == [{"static": 0.0, "all": 0.0}, {"dynamic": 1.0, "all": 1.0}]
+    found = scored.summary()
+    assert found["moments"] == 2 and found["true above disturbed"] == {"static": 0.0, "dynamic": 1.0, "all": 0.5}
+    assert list(found["ECE"]) == ["σ(c)"] and list(noise.Scored([row], CaptionCalibration("platt")).reliability()) == [
+        "σ(c)",
+        "platt",
+    ]
+
+
+def test_bytes_of_a_clip():
+    of = lambda *shape: np.zeros(shape, np.float32)  # noqa: E731
+    clip = clips.ClipFeatures("c", of(2, 3), of(1, 5), of(4, 2), of(4, 4), np.zeros(4), np.zeros(4, np.int64))
+    assert clips.size_of(clip) == 4 * (6 + 5 + 8 + 16)
+
+
+def test_videosets_that_are_drawn():
+    told = {"a": ("P1 sits.",), "b": ("P1 sees P2.", "___ waits."), "c": ("P1 and P2 sit.",)}
+    data = SimpleNamespace(windows=[("a",), ("b",), ("c",)], captions=told.__getitem__)
+    assert analysis.choose_sets(data, [0, 1, 2], (), 2) == [1, 2] and analysis.choose_sets(data, [0, 2], (), 9) == [
+        2,
+        0,
+    ]
+    assert analysis.choose_sets(data, [0, 1, 2], ("c", "a"), 1) == [2, 0]
+    with pytest.raises(InputError, match="no such videoset in the data; check --sets"):
+        analysis.choose_sets(data, [0, 2], ("b",), 2)
+
+
+def test_features_of_clips_in_memory(tmp_path):
+    arrays = film.ClipArrays({"c": np.zeros((3, 2), np.float32)}, 2)
+    assert (arrays.dim, arrays.metadata, arrays.count("c"), arrays.count("d")) == (2, {}, 3, 0)
+    streams = film.FilmStreams({"face": arrays}, tmp_path)
+    assert (
+        streams.stores["face"] is arrays
+        and streams.files == {"face": tmp_path}
+        and (streams.cache, streams.size) == ({}, 0)
+    )
+
+
+def test_the_likeliest_sequence_of_cells():
+    """Cell 0 is likelier at first, and what follows it is not; a beam of two finds the better whole."""
+    steps = {
+        (): torch.tensor([[0.6, 0.4, 1e-9]]),
+        (0,): torch.tensor([[0.35, 0.33, 0.32]]),
+        (1,): torch.tensor([[0.05, 0.05, 0.9]]),
+    }
+
+    def step(features, p, before, state):
+        cells = (state or ()) + ((int(before),) if int(before) < 2 else ())
+        return steps.get(cells, torch.tensor([[0.01, 0.01, 0.98]])).log(), cells
+
+    def search(beam: int, most: int = 3) -> list[int]:
+        model = SimpleNamespace(config=SimpleNamespace(cells=2, beam=beam, max_steps=most), step=step)
+        return procnets.Model.search(model, torch.zeros(1, 1), None)
+
+    assert search(1) == [0, 0] and search(2) == [1] and search(1, 1) == [0]

@@ -269,3 +269,48 @@ def test_a_submission():
     rows = export.read_moments({"moments": [listed(), listed(start=3.0, end=4.0), listed(query="cat")]}, CATALOGUE)
     lines = [json.loads(line) for line in export.write_submission(rows).splitlines()]
     assert [line["id"] for line in lines] == ["dog", "cat"] and len(lines[0]["windows"]) == 2
+
+
+def test_networks_that_refuse_their_tokens(tmp_path, monkeypatch):
+    for name in ("visual.onnx", "textual.onnx", "tokenizer.json"):
+        (tmp_path / name).write_bytes(b"x")
+    asked = []
+
+    class Session:
+        def __init__(self, *outputs):
+            self.outputs = [SimpleNamespace(name=name) for name in outputs]
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="ids", type="tensor(int64)", shape=(1, 4))]
+
+        def get_outputs(self):
+            return self.outputs
+
+        def run(self, names, inputs):
+            asked.append((names, inputs["ids"].shape))
+            if names == ["broken"]:
+                raise RuntimeError("no such shape")
+            return [np.ones((2, 3), np.float32)]
+
+    monkeypatch.setattr(onnx_clip, "tokens", lambda texts, tokenizer, context: np.ones((len(texts), context), np.int64))
+    one = onnx_clip.Embedder(weights=str(tmp_path))
+    monkeypatch.setattr(onnx_clip, "open_session", lambda path, threads, device: Session("first", "text_embeds"))
+    assert one.embed_texts(["a", "b"]).shape == (2, 3) and asked.pop() == (["text_embeds"], (2, 4))
+    monkeypatch.setattr(onnx_clip, "open_session", lambda path, threads, device: Session("first", "second"))
+    one.embed_texts(["a", "b"])
+    assert asked.pop()[0] == ["first"]
+    monkeypatch.setattr(onnx_clip, "open_session", lambda path, threads, device: Session("broken"))
+    with pytest.raises(InputError, match=r"the network refuses tokens of shape \(2, 4\) \(.*no such shape"):
+        one.embed_texts(["a", "b"])
+
+
+def test_two_towers_of_one_width(tmp_path, monkeypatch):
+    for name in ("w.bin", "tokenizer.json"):
+        (tmp_path / name).write_bytes(b"x")
+    clip = openclip.Embedder(weights=str(tmp_path / "w.bin"))
+    monkeypatch.setattr(openclip.Embedder, "dims", 3)
+    monkeypatch.setattr(openclip, "embed_texts", lambda texts, *rest: np.ones((len(texts), 3), np.float32))
+    assert clip.embed_texts(["a"]).shape == (1, 3)
+    monkeypatch.setattr(openclip, "embed_texts", lambda texts, *rest: np.ones((len(texts), 4), np.float32))
+    with pytest.raises(InputError, match="pictures have 3 numbers and words 4; weights of one model have both alike"):
+        clip.embed_texts(["a"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.data.result import Result, Score
 from fabula.data.stories import Corpus, Event, Segment, Story
@@ -203,6 +204,36 @@ def test_the_title_and_the_links_of_a_page(monkeypatch, tmp_path):
         and links.link_file(None, tmp_path) is None
         and links.link_file(tmp_path / "x y", tmp_path) == "x%20y"
     )
+
+
+def test_a_file_of_another_drive_is_named_whole(monkeypatch, tmp_path):
+    def fail(path, start):
+        raise ValueError("another drive")
+
+    monkeypatch.setattr(links.os.path, "relpath", fail)
+    assert links.link_file(tmp_path / "x y", tmp_path) == f"{tmp_path.resolve().as_uri()}/x%20y"
+
+
+def test_rows_of_stories():
+    def corpus(name: str, duration: float | None, *spans: tuple[float, float]) -> Corpus:
+        events = [Event(Segment(a, b), f"{name} {a}") for a, b in spans]
+        return Corpus({"v": Story("v", events, duration)}, f"{name}.json")
+
+    refs = [corpus("r", 20.0, (0, 10)), corpus("q", 30.0, (10, 20)), corpus("z", None, (0, 5))]
+    result = fabula.score(corpus("p", 99.0, (0, 10), (10, 20)), refs, metrics="SODA_d,mIoU")
+    found = _data.list_stories([result], ["sys"])
+    (row,) = found["rows"]
+    assert row[0] == "v" and row[2] == 30.0 and row[3] == [[[0, 10, "r 0"]], [[10, 20, "q 10"]], [[0, 5, "z 0"]]]
+    events, pairs = row[4][0]
+    assert events == [[0, 10, "p 0"], [10, 20, "p 10"]] and [[p[:3] for p in one] for one in pairs] == [
+        [[0, 0, 1.0]],
+        [[0, 1, 1.0]],
+        [[0, 0, 0.5]],
+    ]
+    assert (found["kind"], found["systems"], found["sets"], found["pairs"], found["text"], found["low"]) == (
+        *("stories", ["sys"], ["r", "q", "z"], "SODA_d", None, 0.5),
+    )
+    assert found["lead"] == 0 and [m[0] for m in found["metrics"]] == ["SODA_d", "mIoU"] and found["graphs"] == []
 
 
 def test_which_rows_a_result_has(monkeypatch):

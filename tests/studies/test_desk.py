@@ -70,7 +70,14 @@ def watch(desk: Desk, place: int, rater: int = 0) -> None:
 
 def test_the_state_of_a_rater(desk):
     plan = desk.store.plan
-    begin = {"title": "Kitchen", "intro": "Hello", "consent": plan.consent, "contact": "me", "simulated": False}
+    begin = {
+        "title": "Kitchen",
+        "intro": "Hello",
+        "consent": plan.consent,
+        "contact": "me",
+        "simulated": False,
+        "guide": "",
+    }
     assert desk.state(0) == begin | {"agreed": False, "next": 0, "of": 5, "done": False}
     assert desk.agree(0) == begin | {"agreed": True, "next": 0, "of": 5, "done": False}
     for place in range(3):
@@ -346,10 +353,27 @@ def test_a_simulation_of_a_plan(tmp_path):
         "value": pytest.approx(found["value"]),
         "left out": {k: v for k, v in found["left out"].items() if k in ("careful", "random")},
     }
+    assert found["value"] == pytest.approx(sum(lines_of_all(path, options)) / 3)
     assert found["left out"]["careful"]["raters"] == 6 and found["left out"]["random"]["raters"] == 3
     assert found["power"] == pytest.approx(steps.power(path)[0].power(0.5))
     again = steps.simulate(path, options=options)
     assert again == found and steps.simulate(path, options=replace(options, seed=5)) != found
+
+
+def lines_of_all(path, options):
+    """The target's share of each simulated study, over items of every kind."""
+    plan, design, _ = steps.load(path)
+    world = steps.raters.World(options.effect, plan.power.rater, plan.power.item, options.bias)
+    for k in range(options.studies):
+        answers, _ = steps.raters.simulate(plan, design, steps.read_mix(options.mix), world, options.seed + k)
+        lines = find_results(answers).lines
+        yield next(x.estimate.value for x in lines if (x.measure, x.system, x.kind) == ("static", "fine", ""))
+
+
+def test_an_answer_at_no_place_is_named(desk):
+    with pytest.raises(ValueError, match="an answer at place 99 of rater 0"):
+        desk.store.check_answer(0, 99, json.dumps(GOOD))
+    assert desk.store.check_answer(0, 0, json.dumps(GOOD)) == GOOD
 
 
 def test_a_study_in_which_nobody_is_left(tmp_path):

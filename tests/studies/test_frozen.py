@@ -6,6 +6,7 @@ A plan with a seed gives the same booklets for ever: raters hold links to them. 
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -24,10 +25,10 @@ from fabula.studies.items import Item
 from fabula.studies.plan import Analysis, Exclude, Plan, Power
 from fabula.studies.power import Reach, reach
 from fabula.studies.raters import KINDS, Ahead, Person, World, deal_kinds, simulate
-from fabula.studies.results import Results, differ, find_results, to_dict
+from fabula.studies.results import Answers, Results, differ, find_results, to_dict
 from fabula.studies.rules import FinalAnswer, judge, passes, sameness
 from fabula.studies.server import write_check
-from tests.stored import as_text, read_stored, write_stored
+from tests.stored import as_text, keep_known, read_stored, write_stored
 
 FOLDER = Path(__file__).parent / "frozen"
 SYSTEMS = {"rank": ("a", "b", "c"), "preference": ("a", "b", "c")}
@@ -123,7 +124,10 @@ TEXTS: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_it_is_as_it_was(name):
-    assert TEXTS[name]() + "\n" == read_stored(FOLDER, name)
+    stored, now = read_stored(FOLDER, name), TEXTS[name]() + "\n"
+    if stored.startswith("{"):
+        stored, now = json.loads(stored), keep_known(json.loads(now), json.loads(stored))
+    assert now == stored
 
 
 def test_nothing_is_left_over():
@@ -250,6 +254,13 @@ def test_the_words_of_a_check():
         "“Description 1: how right is it?”: 5; “Description 2: how right is it?”: 1."
     )
     assert len(write_check(make_form("true").fields(1), {"true_1": 0}, 1)) == 1
+
+
+def test_answers_that_say_nothing_of_their_store():
+    answers, _ = simulate(*make("scale"), MIX, World(), 1)
+    bare = Answers(answers.id, answers.plan, answers.form, answers.systems, answers.items, answers.by_rater)
+    found = (bare.created, bare.simulated, bare.booklet, bare.rows, bare.skipped)
+    assert found == (0.0, False, 0, 0, 0)
 
 
 # rules
