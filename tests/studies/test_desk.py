@@ -70,14 +70,7 @@ def watch(desk: Desk, place: int, rater: int = 0) -> None:
 
 def test_the_state_of_a_rater(desk):
     plan = desk.store.plan
-    begin = {
-        "title": "Kitchen",
-        "intro": "Hello",
-        "consent": plan.consent,
-        "contact": "me",
-        "simulated": False,
-        "guide": "",
-    }
+    begin = {"title": "Kitchen", "intro": "Hello", "consent": plan.consent, "contact": "me", "simulated": False}
     assert desk.state(0) == begin | {"agreed": False, "next": 0, "of": 5, "done": False}
     assert desk.agree(0) == begin | {"agreed": True, "next": 0, "of": 5, "done": False}
     for place in range(3):
