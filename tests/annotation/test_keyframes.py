@@ -41,3 +41,16 @@ def test_real_videos(shared_data):
     with pytest.raises(InputError, match="after the video's end"):
         place.sample(Moment(3, "RATRACE_wave_f_nm_np1_fr_goo_37.avi", 10.0, 12.0, "x"), 8, 2)
     assert len(keyframes(shared_data / "videos" / "v_SoccerJuggling_g23_c01.avi", 0.0, 4.0)) == 1
+
+
+def test_the_middle_of_a_real_clip(shared_data):
+    pytest.importorskip("av", reason="the extra features is not installed")
+    cv2 = pytest.importorskip("cv2", reason="the extra features is not installed")
+    np = pytest.importorskip("numpy")
+    from fabula.media.frames import take_frames, take_middle
+
+    path = shared_data / "videos" / "RATRACE_wave_f_nm_np1_fr_goo_37.avi"
+    picture = cv2.imdecode(np.frombuffer(take_middle(path, 120), np.uint8), cv2.IMREAD_COLOR)
+    assert min(picture.shape[:2]) == 120
+    first, last = (take_frames(path, [t], 120)[t] for t in (0.0, 60.0))
+    assert take_middle(path, 120) not in (first, last)

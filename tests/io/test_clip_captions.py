@@ -174,6 +174,13 @@ def test_tables_need_clips_and_one_line_a_clip(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_captions_of_clips_are_checked_as_captions(tmp_path: Path) -> None:
+    """Not as ids: six columns are no file of sets."""
+    file = write_files(tmp_path)
+    found = fabula.lint(file)
+    assert found.format == "captionsets" and found.sound
+
+
 # baselines and stress -------------------------------------------------------------------------------------------------
 
 

@@ -46,7 +46,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shapes[f"{at}.{name}"] = C, C
     shapes |= {f"{at}.intermediate.dense": (F, C), f"{at}.output.dense": (C, F)}
     shapes |= {f"{at}.attention.output.LayerNorm": (C,), f"{at}.output.LayerNorm": (C,)}
-    weights = {f"{name}.weight": chance.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    weights = {
+        f"{name}.weight": (chance.normal(size=shape) * 0.5 + ("Norm" in name)).astype(np.float32)
+        for name, shape in shapes.items()
+    }
     weights |= {f"{n}.bias": np.zeros(s[0], np.float32) for n, s in shapes.items() if "embeddings.w" not in n}
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": C, "max_position_embeddings": 60}
     return write_encoder(tmp_path_factory.mktemp("bert") / "small", WORDS, weights, **sizes)
@@ -136,3 +139,65 @@ def test_what_has_no_blanks(small: Path, lines: str, model: str | None, problem:
     said = CliRunner().invoke(command, words)
     assert isinstance(said.exception, FabulaError) and problem in str(said.exception)
     assert not (tmp_path / "t.h5").exists()
+
+
+# --- genders ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gendered(tmp_path: Path) -> Path:
+    """Captions in which the door says who opens it."""
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    lines, letters = [], {}
+    for k in range(24):
+        man = k % 2
+        text = "P1 opens a door." if man else "P1 looks at the man."
+        lines.append(json.dumps({"id": f"s{k}", "captions": [text, "The man."], "clips": [f"c{k}", f"d{k}"]}) + "\n")
+        letters[f"c{k}"] = ["M" if man else "F"]
+    (folder / "train.jsonl").write_text("".join(lines))
+    (folder / "val.jsonl").write_text("".join(lines[:4]))
+    (tmp_path / "genders.json").write_text(json.dumps(letters))
+    return folder
+
+
+def test_the_trained_encoder_is_the_same_arithmetic(small: Path) -> None:
+    torch = pytest.importorskip("torch", reason="tuning needs fabula[learn]")
+    from fabula.learn.identity.genders import Bert, Example, make_batch
+
+    reader = BlankReader(str(small))
+    texts = [["P3 opens a door.", "The man looks at P1."], ["P1."]]
+    examples = [Example(p, (0,) * len(p.blanks)) for p in map(reader.paragraph, texts)]
+    model = Bert(reader.encoder.shape, reader.encoder.weights, 3).eval()
+    (tokens, real, rows, columns), _ = make_batch(examples, torch.device("cpu"))
+    with torch.inference_mode():
+        hidden = model.encode(tokens, real)
+    first = np.array([0, 0, 1])
+    ours = torch.cat([hidden[first, 0], hidden[rows, columns]], 1).numpy()
+    np.testing.assert_allclose(ours, np.concatenate(reader.vectors([e.paragraph for e in examples])), atol=1e-5)
+
+
+def test_genders_are_learned(small: Path, gendered: Path, tmp_path: Path) -> None:
+    """The tuned folder is an encoder, other than before, and tells all genders; the same seed gives the same bytes."""
+    pytest.importorskip("torch", reason="tuning needs fabula[learn]")
+    words = ["features", "tune", str(gendered), "--genders", str(tmp_path / "genders.json"), "--model", str(small)]
+    words += ["--epochs", "8", "--batch", "8", "--lr", "0.03", "--device", "cpu"]
+    for name in ("tuned", "again"):
+        said = CliRunner().invoke(command, [*words, "-o", str(tmp_path / name)])
+        assert said.exit_code == 0, said.output
+        assert "epoch 8: " in said.output and "100.00 % of val" in said.output
+    for file in ("model.safetensors", "gender.safetensors"):
+        assert (tmp_path / "tuned" / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
+    captions = ["P1 opens a door."]
+    before, after = (BlankReader(str(folder)) for folder in (small, tmp_path / "tuned"))
+    assert before.paragraph(captions) == after.paragraph(captions)
+    assert (
+        np.abs(before.vectors([before.paragraph(captions)])[0] - after.vectors([after.paragraph(captions)])[0]).max()
+        > 0.1
+    )
+    said = CliRunner().invoke(command, [*words, "-o", str(tmp_path / "tuned")])
+    assert isinstance(said.exception, InputError) and "exists already" in str(said.exception)
+    (tmp_path / "genders.json").write_text('{"c0": ["M", "F"]}')
+    said = CliRunner().invoke(command, [*words, "-o", str(tmp_path / "new")])
+    assert isinstance(said.exception, InputError) and "for 1 blanks" in str(said.exception)
+    assert not (tmp_path / "new").exists()

@@ -337,6 +337,18 @@ def test_tables_are_trained_on_and_filled(world: Path, tables: Path, tmp_path: P
     assert file.read_text().splitlines() == ["\t".join(row) for row in rows]
 
 
+def test_blanks_are_filled_without_ids_and_not_trained_on(run: Path, world: Path, tables: Path, tmp_path: Path) -> None:
+    """Of a test split nobody knows the ids."""
+    for split in ("training", "test"):
+        name = f"LSMDC16_annos_{split}_blank.csv"
+        (tmp_path / name).write_bytes((tables / name).read_bytes())
+    told = {"task": "fitb", "split": "test", "features": world}
+    blind, known = (fabula.predict("micap", run, data=folder, **told) for folder in (tmp_path, tables))
+    assert {name: one.blanks for name, one in blind.items()} == {name: one.blanks for name, one in known.items()}
+    with pytest.raises(InputError, match=r"a blank \[\.\.\.\] that nobody fills"):
+        fabula.train("micap", data=tmp_path, features=world, tiny=True, settings=FAST, out=tmp_path / "run")
+
+
 # --- long sets -------------------------------------------------------------------------------------------------------
 
 

@@ -1044,6 +1044,15 @@ def test_people_of_a_film():
     listed, _ = films.people_of_film(SimpleNamespace(cast=replace(nameless, person=more)), "flag", {})
     assert [one["who"] for one in listed] == [1, 0]  # who is seen more often first
     assert films.people_of_film(SimpleNamespace(cast=None), "flag", {}) == ([], {})
+    tracks = replace(cast.faces, track=np.array([5, 9, 9, 9, 7, 7, 7, 7, 7]))
+    seen = replace(cast, faces=tracks, person=np.zeros(9, np.int64), thumbs={5: b"5", 7: b"7", 9: b"9"})
+    (one,), _ = films.people_of_film(SimpleNamespace(cast=seen), "flag", {1: {0: 1.0}})
+    assert one["pictures"] == [b"7", b"9", b"5"] and one["spans"] == [(0.0, 0.0), (0.5, 5.0), (5.5, 7.5)]
+    assert films.people_of_film(SimpleNamespace(cast=cast), "flag", {1: {0: 3.0, 1: 7.1}})[1] == {1: 1}
+    assert films.people_of_film(SimpleNamespace(cast=cast), "flag", {1: {0: 7.1, 1: 3.0}, 2: {1: 3.0, 9: 7.0}})[1] == {
+        1: 0,
+        2: 9,
+    }
 
 
 def test_how_a_film_was_read():

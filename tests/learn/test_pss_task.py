@@ -50,6 +50,14 @@ def test_predictions_carry_their_confidence_and_top_n_is_formed_of_them(small, r
     assert {n: s.values for n, s in scores.scores.items()} == {n: s.values for n, s in alone.scores.items()}
 
 
+def test_as_many_events_as_are_asked_for(small, runs):
+    three, all_of_them = (predict(small, runs["learned"], set_=f"top={n}") for n in (3, 99))
+    for video, story in all_of_them.items():
+        assert len(story) == 6  # queries
+        best = sorted(story.events, key=lambda e: -e.score)[:3]
+        assert {e.segment for e in three[video].events} == {e.segment for e in best}
+
+
 def test_a_run_of_true_proposals_captions_the_true_segments(small, runs, tmp_path):
     told = predict(small, runs["gt"], set_="proposals=gt")  # what the run has already is no change
     assert fabula.score(told, small.annotations, metrics="SODA_d")["SODA_d"].values["f1"] == pytest.approx(1, abs=1e-5)

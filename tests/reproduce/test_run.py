@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.papers.outcome import Cell
 from fabula.papers.plan import Plan
 from fabula.papers.printed import BANNER
@@ -124,7 +124,46 @@ def test_a_work_folder_is_resumed_only_when_told(tmp_path: Path, data: Path) -> 
     (data / "yc2_my_val.json").touch()  # the data are others now, for all that is known
     fresh = list(work.glob("steps/*"))
     run_tables(tables, again, execute)
-    assert len(list(work.glob("steps/*"))) in (len(fresh), 2 * len(fresh))
+    assert len(list(work.glob("steps/*"))) == 2 * len(fresh)
+
+
+class Recorded:
+    """A command line that is noted and writes an empty result; one verb may lack a package."""
+
+    def __init__(self, lacking: str = "") -> None:
+        self.lines: list[list[str]] = []
+        self.lacking = lacking
+
+    def __call__(self, words: Sequence[str], log: Path) -> None:
+        self.lines.append(list(words))
+        if words[0] == self.lacking:
+            raise MissingExtra("this row", "learn")
+        flag = next(word for word in ("--out", "-o", "--json") if word in words)
+        path = Path(words[words.index(flag) + 1])
+        path.mkdir() if flag == "--out" else path.write_text("{}")
+
+
+def test_seeds_are_spread_over_devices(tmp_path: Path, data: Path) -> None:
+    recorded = Recorded()
+    options = RunOptions(
+        data=(str(data),), features=(f"youcook2-s3d={data}",), rows=("6",), seeds=4, devices=("0", "1"), workers=1,
+        work=tmp_path / "work",
+    )  # fmt: skip
+    run_tables(find_tables(["pss-table1"]), options, recorded)
+    trained = [line for line in recorded.lines if line[0] == "train"]
+    assert [line[line.index("--seed") + 1] for line in trained] == ["777", "778", "779", "780"]
+    assert [line[-2:] for line in trained] == [["--device", f"cuda:{k % 2}"] for k in range(4)]
+    assert all("--device" not in line for line in recorded.lines if line[0] == "score")
+
+
+def test_what_needs_a_package_is_said_and_the_rest_is_run(tmp_path: Path, data: Path) -> None:
+    recorded = Recorded(lacking="train")
+    options = RunOptions(
+        data=(str(data),), features=(f"youcook2-s3d={data}",), rows=("1", "6"), seeds=2, work=tmp_path / "work"
+    )
+    uniform, ours = run_tables(find_tables(["pss-table1"]), options, recorded)[0].lines
+    assert not uniform.problem and "[learn]; install it with: pip install" in ours.problem
+    assert [line[0] for line in recorded.lines] == ["baseline", "score", "train", "train"]
 
 
 def killed_and_resumed(words: list[str], work: Path, kills: int, every: float = 0.05) -> tuple[str, int]:

@@ -48,6 +48,7 @@ class RecipeOptions(Options):
     scorer_features: tuple[str, ...] = option(
         (), "Stores of video features, for --scorer noise:RUN.", parts=True, metavar="A,B"
     )
+    scorer_text: str | None = option(None, "Encoder of texts, for a run of fabula train noise --text.", metavar="NAME")
     rewrites: bool = option(False, "Ask for rewritten and disturbed captions too, to train the noise evaluator.")
     blind: bool = option(False, "Show no frames: for dry runs and text-only models.")
     temperature: float = option(0.0, "Sampling temperature.", shows_default=True)
@@ -63,6 +64,8 @@ class RecipeOptions(Options):
             raise SpecError(f"--scorer {shown(self.scorer)}; it is judge, noise:RUN or none")
         if (self.evaluator is None) == bool(self.scorer_features):
             raise SpecError("--scorer noise:RUN looks at features, and nobody else does: say --scorer-features with it")
+        if self.evaluator is None and self.scorer_text is not None:
+            raise SpecError("--scorer-text is for --scorer noise:RUN")
 
     @property
     def evaluator(self) -> Path | None:

@@ -100,8 +100,10 @@ def look(request: CheckRequest) -> tuple[Report, str]:
 
 
 def of_captions(request: CheckRequest) -> bool:
-    """Captionsets: by the format's name, or a JSON file of them."""
-    return request.format == "captionsets" if request.format else not files.is_table(request.path)
+    """Captionsets and captions of clips: by the format's name, or by what the file holds."""
+    if request.format:
+        return request.format in ("captionsets", "clip-captions")
+    return not files.is_table(request.path) or not files.holds_ids(request.path)
 
 
 def of_sets(request: CheckRequest) -> bool:
@@ -138,9 +140,9 @@ def look_at_ids(request: CheckRequest) -> tuple[Report, str]:
 def look_at_captions(request: CheckRequest) -> tuple[Report, str]:
     """Words and ids of sets, as of single captions; their blanks, set by set."""
     notes, truth = Notes(), dict[str, SetText]()
-    sets = files.read_sets(request.path, notes)
+    sets = files.read_sets(request.path, notes, grouped="disjoint")
     for ref in request.refs:
-        truth |= files.read_sets(ref, notes, request.refs_format)
+        truth |= files.read_sets(ref, notes, request.refs_format, grouped="disjoint")
     words = tuple((id, i, text) for id, entry in sets.items() for i, text in enumerate(entry.captions or (None,)))
     known: frozenset[str | int] | None = request.limit(truth, notes) if request.refs else None
     blanks = {id: len(ids_of_blanks(entry)) for id, entry in truth.items() if entry.blanks is not None}
@@ -162,7 +164,7 @@ def mend_captions(request: CheckRequest, target: Path) -> Mended:
     """Every id in a blank without what stands around it; words are never touched."""
     if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
-    sets = files.read_sets(request.path, Notes())
+    sets = files.read_sets(request.path, Notes(), grouped="disjoint")
     deeds = [
         {"deed": "spell", "set": id, "blank": i, "before": label, "after": bare(label)}
         for id, entry in sets.items()

@@ -255,5 +255,4 @@ CHANGES: dict[str, Change] = {
     "paraphrase": paraphrase,
 }
 USUAL = tuple(CHANGES)  # unless others are asked for
-TIMED = ("split", "merge", "shift")  # change when things happen
 CHANGES |= {"junk": junk, "unrelated": unrelated, "silence": silence}

@@ -24,7 +24,7 @@ from fabula.core.options import Options, option, same_as
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
 from fabula.data.stories import Corpus, Story
-from fabula.diagnosis._changes import CHANGES, TIMED, USUAL, renumber_persons
+from fabula.diagnosis._changes import CHANGES, USUAL, renumber_persons
 from fabula.diagnosis.refusals import REFUSE, refuse_stories, tabulate
 from fabula.evaluate.options import ScoreOptions
 from fabula.metrics import Metric
@@ -35,6 +35,7 @@ from fabula.stats.sample import Mean, Sample
 
 FEW = "too few {units} carry the spread for a bootstrap"
 COPIES = 3  # of every story and way, as MICap makes them
+TIMED = ("split", "merge", "shift")  # change when things happen
 UNTIMED = tuple(way for way in USUAL if way not in TIMED)  # of captionsets, which have no times
 DEFAULT = ("SODA_c", "METEOR", "CIDEr", "BLEU_4", "ROUGE_L")  # and iSPICE, where it is installed
 

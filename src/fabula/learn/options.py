@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.core.options import MUST, Options, option
+from fabula.core.options import MUST, Options, option, same_as
 from fabula.documents.fields import JsonDict
 
 MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
@@ -247,3 +247,20 @@ class BlankOptions(Options):
     )
     batch: int = option(64, "Paragraphs per batch.", shows_default=True, at_least=1)
     overwrite: bool = option(False, "Replace an existing store.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(Options):
+    """How an encoder of blanks is tuned."""
+
+    model: str = same_as(BlankOptions, "model")
+    genders: Path = option(MUST, 'JSON: clip → ["M", "F", "G"], a letter for each blank.')
+    out: Path = option(MUST, "Folder of the tuned encoder.", "-o")
+    sets: Path | None = same_as(BlankOptions, "sets")
+    split: tuple[str, ...] = option(("train",), "Splits of a folder. Default: train.", parts=True)
+    epochs: int = option(3, "Number of epochs.", shows_default=True, at_least=1)
+    batch: int = option(16, "Captionsets per step.", shows_default=True, at_least=1)
+    lr: float = option(5e-5, "Learning rate at the start; it falls to 0.", shows_default=True)
+    seed: int = option(0, "Random seed.", shows_default=True)
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", shows_default=True)
+    overwrite: bool = option(False, "Replace an existing folder.")

@@ -13,7 +13,8 @@ Words are those of RoBERTa's second-to-last layer without both ends, as TVR's pr
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -23,12 +24,14 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option
 from fabula.data.moments import Id
 from fabula.documents.fields import JsonDict
+from fabula.documents.files import write_text
 from fabula.io.moments import choose_captions, read_queries
 from fabula.learn.noise.texts import make_texts, read_rewrites
 from fabula.media.sentences import digest
 from fabula.media.stores.features import Features, Frames, write_features
 
 BLOCK = 1024  # texts that are encoded at a time
+KEPT = 1 << 30  # bytes of texts in memory
 CLIP = "openclip"
 STORES = (".h5", ".hdf5", ".safetensors")
 
@@ -39,10 +42,12 @@ Encode = Callable[[Sequence[str]], list[Frames]]  # texts → [L, C] each
 class TextOptions(Options):
     """Which texts are encoded, and how."""
 
-    model: str = option(
-        MUST, "Encoder: a folder of RoBERTa or BERT, minilm, or openclip:FILE (with --each text).", metavar="NAME"
+    model: str | None = option(
+        None, "Encoder: a folder of RoBERTa or BERT, minilm, or openclip:FILE (with --each text).", metavar="NAME"
     )
-    out: Path = option(MUST, "Store to write: an .h5 or .safetensors file, or a folder of .npy.", "-o")
+    out: Path = option(
+        MUST, "Store to write: .h5, .safetensors or a folder of .npy. Without --model: keys and texts, .jsonl.", "-o"
+    )
     each: Literal["words", "text"] = option(
         "words", "A vector for each word, or one for each text.", shows_default=True
     )
@@ -70,7 +75,9 @@ class TextOptions(Options):
             raise SpecError("a query has several texts, an id has one: add --by text")
         if self.each == "text" and self.layer is not None:
             raise SpecError("--layer chooses the layer of words; leave it out with --each text")
-        if self.each == "words" and self.model.startswith(CLIP):
+        if self.model is None and self.out.suffix != ".jsonl":
+            raise SpecError("no encoder is named: add --model; or list keys and texts for another: -o texts.jsonl")
+        if self.each == "words" and self.model is not None and self.model.startswith(CLIP):
             raise SpecError("CLIP gives one vector a text; add --each text")
 
 
@@ -86,6 +93,12 @@ def text_key(text: str) -> str:
 def write_text_store(files: Sequence[str | Path], options: TextOptions, notes: Notes, watch: Progress = silent) -> int:
     """Encode the captions of some files of queries; returns how many keys the store has."""
     texts = collect_texts(files, options, notes)
+    if options.model is None:
+        if options.out.exists() and not options.overwrite:
+            raise InputError("exists already", file=options.out, hint="choose another name, or say --overwrite")
+        lines = (json.dumps({"key": key, "text": text}, ensure_ascii=False) + "\n" for key, text in texts.items())
+        write_text(options.out, lines)
+        return len(texts)
     encode, recipe = open_encoder(options.model, options.each, options.layer)
     metadata: JsonDict = {"recipe": {**recipe, "each": options.each}, "by": options.by}
     if options.by == "id":
@@ -217,16 +230,32 @@ class TextVectors(Protocol):
     def read(self, text: str, id: Id) -> Frames:
         """[L, C]"""
 
+    def check(self, texts: Iterable[tuple[str, Id]]) -> None:
+        """Every one of these can be read."""
+
 
 class StoredTexts:
-    """Vectors of a store."""
+    """Vectors of a store; those that were read stay in memory, KEPT bytes of them."""
 
     def __init__(self, path: Path) -> None:
         self.store = Features(path)
+        self.known: dict[str, Frames] = {}
+        self.size = 0
         self.dim, self.recipe = self.store.dim, self.store.recipe
 
     def read(self, text: str, id: Id) -> Frames:
-        return find_words(self.store, id, text)
+        key = text_key(text)
+        if key in self.known:
+            return self.known[key]
+        rows = find_words(self.store, id, text)
+        if self.size + rows.nbytes <= KEPT:
+            self.known[key], self.size = rows, self.size + rows.nbytes
+        return rows
+
+    def check(self, texts: Iterable[tuple[str, Id]]) -> None:
+        for text, id in texts:
+            if key_in(self.store, id, text) == str(id):
+                raise no_text(self.store, id, text)
 
 
 class EncodedTexts:
@@ -242,9 +271,14 @@ class EncodedTexts:
         return int(self.encode(["a"])[0].shape[1])
 
     def read(self, text: str, id: Id) -> Frames:
-        if text not in self.known:
-            self.known[text] = self.encode([text])[0]
+        self.check([(text, id)])
         return self.known[text]
+
+    def check(self, texts: Iterable[tuple[str, Id]]) -> None:
+        new = list(dict.fromkeys(text for text, _ in texts if text not in self.known))
+        for start in range(0, len(new), BLOCK):
+            block = new[start : start + BLOCK]
+            self.known.update(zip(block, self.encode(block), strict=True))
 
 
 def find_words(store: Features, id: Id, text: str | None) -> Frames:
@@ -252,14 +286,18 @@ def find_words(store: Features, id: Id, text: str | None) -> Frames:
     return store[key_in(store, id, text)]
 
 
+def no_text(store: Features, id: Id, text: str | None) -> InputError:
+    hint = "make it of the same captions: fabula features text --by text, with --disturbed 3, --rewrites, --candidates"
+    return InputError(f"no text {shown(text)} in the store", file=store.path, video=id, noun="query", hint=hint)
+
+
 def key_in(store: Features, id: Id, text: str | None) -> str:
     """The key of a query, of the kind that the store has; words of another text are refused."""
     metadata, key = store.metadata, text_key(text or "")
-    if metadata.get("by") == "text":
-        if key not in store:
-            hint = "make it of the same queries (fabula features text --by text)"
-            raise InputError(f"no text {shown(text)} in the store", file=store.path, video=id, noun="query", hint=hint)
+    if key in store:
         return key
+    if metadata.get("by") == "text":
+        raise no_text(store, id, text)
     texts = metadata.get("texts")
     if isinstance(texts, Mapping) and text is not None and texts.get(str(id), key) != key:
         grain = {"fig": "fine", "cog": "coarse"}.get(str(metadata.get("granularity")), "other")

@@ -56,6 +56,7 @@ class Inputs:
 
     def __init__(self, data: Sequence[str], features: Sequence[str]) -> None:
         self.named: dict[str, Path] = {}
+        self.marks: dict[Path, str] = {}
         self.folders: dict[Option, list[Path]] = {"data": [], "features": []}
         for option, texts in (("data", data), ("features", features)):
             for text in texts:
@@ -72,15 +73,21 @@ class Inputs:
         """Where the source is; None: no option names it. `alone`: the table wants no other source of its option."""
         source = sources()[name]
         if name in self.named:
-            return Found(self.named[name], mark_files(self.named[name]))
+            return self.mark(self.named[name])
         for folder in self.folders[source.option]:
             inside = sorted(folder.glob(f"{name}*")) if folder.is_dir() else []
             exact = [path for path in inside if path.name == name or path.stem == name]
             if exact:
-                return Found(exact[0], mark_files(exact[0]))
+                return self.mark(exact[0])
             if alone:
-                return Found(folder, mark_files(folder))
+                return self.mark(folder)
         return None
+
+    def mark(self, path: Path) -> Found:
+        """The source with its mark; its files are looked at once."""
+        if path not in self.marks:
+            self.marks[path] = mark_files(path)
+        return Found(path, self.marks[path])
 
 
 def check_there(path: Path, option: str) -> Path:
@@ -89,7 +96,6 @@ def check_there(path: Path, option: str) -> Path:
     return path.resolve()
 
 
-@cache
 def mark_files(path: Path) -> str:
     """A hash of the names, sizes and times of the files: features are too large to be read for that."""
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]

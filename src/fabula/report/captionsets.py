@@ -130,7 +130,7 @@ def stand_for(
 
 def colour_people(text: str | None, colour: Callable[[str], int]) -> str:
     """A caption as HTML, people in colours."""
-    if text is None:
+    if not text:
         return '<span class="tag missed">nothing</span>'
     parts, at = list[str](), 0
     for found in ID.finditer(text):

@@ -70,7 +70,7 @@ function colours(clips, s, truth, order) {
 }
 
 function coloured(text, colour) {
-  if (text === null) return el("span", { class: "tag missed" }, "nothing");
+  if (!text) return el("span", { class: "tag missed" }, "nothing");
   return text.split(PERSON).map((piece, k) => (k % 2
     ? el("span", { class: `person p${Math.max(0, colour(piece)) % PEOPLE}` }, piece) : piece));
 }

@@ -120,7 +120,8 @@ def group_clips(
     known = {clip for names in sets for clip in names}
     for clip in captions:
         if clip not in known:
-            source.notes.add(f"{{n}} clips of {source.document} are in no set and are not scored", name_id(clip))
+            fate = "left out" if grouped else "not scored"
+            source.notes.add(f"{{n}} clips of {source.document} are in no set and are {fate}", name_id(clip))
     found: Sets = {}
     for names in sets:
         if clips.isdisjoint(names):

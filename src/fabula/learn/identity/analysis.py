@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FACES = (
     "Rows are blanks with their clip, who was filled in and who is right, both numbered by first appearance; attention "
     "of the last decoder layer to faces, scaled to 1 a row: to every face, to each person's faces of a clip, to each "
-    "person. Below: the captions, where [n] follows who is right for blank n."
+    "person. In the captions [n] follows who is right for blank n."
 )
 SETS = "sets.html"
 GRID = np.linspace(0, 1, 101)  # where densities are computed

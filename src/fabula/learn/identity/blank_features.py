@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from fabula.text.neural.encoder import Encoder
 from fabula.text.neural.model import digest, open_model
 
 BLANK = "<blank>"
+MARKS = ("[CLS]", "[SEP]", "[MASK]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,11 @@ class BlankReader:
         if self.encoder.shape.family != "bert":
             raise InputError("no BERT", file=self.encoder.folder, hint="blanks are read by BERT (bert-base-uncased)")
         tokenizer = self.encoder.tokenizer
-        marks = {mark: tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[MASK]")}
-        if missing := [mark for mark, number in marks.items() if number is None]:
-            raise InputError(f"no token {missing[0]}", file=self.encoder.folder / "tokenizer.json", hint="take BERT's")
-        self.first, self.last, self.mask = (int(number) for number in marks.values())
+        numbers = [tokenizer.token_to_id(mark) for mark in MARKS]
+        for mark, number in zip(MARKS, numbers, strict=True):
+            if number is None:
+                raise InputError(f"no token {mark}", file=self.encoder.folder / "tokenizer.json", hint="take BERT's")
+        self.first, self.last, self.mask = (number or 0 for number in numbers)
 
     @property
     def width(self) -> int:
@@ -95,7 +98,16 @@ class BlankReader:
         return rows
 
 
-def read_all(paths: Sequence[Path], options: BlankOptions, notes: Notes) -> dict[str, SetText]:
+class SetFiles(Protocol):
+    """Options that say which captionsets of files and folders are meant."""
+
+    @property
+    def sets(self) -> Path | None: ...
+    @property
+    def split(self) -> tuple[str, ...]: ...
+
+
+def read_all(paths: Sequence[Path], options: SetFiles, notes: Notes) -> dict[str, SetText]:
     """The captionsets of all files; of a folder, of its splits."""
     found: dict[str, SetText] = {}
     for path in paths:
@@ -109,7 +121,7 @@ def read_all(paths: Sequence[Path], options: BlankOptions, notes: Notes) -> dict
     return found
 
 
-def read_path(path: Path, options: BlankOptions, notes: Notes) -> Iterator[tuple[str, SetText]]:
+def read_path(path: Path, options: SetFiles, notes: Notes) -> Iterator[tuple[str, SetText]]:
     if not path.is_dir():
         grouped: Grouped = "overlapping" if options.split == ("train",) else "disjoint"
         yield from read_captionsets(path, notes, sets=options.sets, grouped=grouped).items()

@@ -56,9 +56,10 @@ def show_sets(
     shown = []
     for unit, (name, filled, captions) in zip(units, answer_sets(model, data, units), strict=True):
         clips = data.clips(name)
-        truth = renumber_ids(data.captions(name)) or [None] * len(clips)
-        given = [None] * len(clips) if filled is None else fill_blanks(data.captions(name), renumber_ids(filled))[0]
-        own = [None] * len(clips) if captions is None else renumber_ids(captions)
+        nothing: Sequence[str | None] = [None] * len(clips)
+        truth = renumber_ids(data.captions(name)) or nothing
+        given = nothing if filled is None else fill_blanks(data.captions(name), renumber_ids(filled))[0]
+        own = nothing if captions is None else renumber_ids(captions)
         looks = list_looks(shares[unit], data.captions(name), renumber_ids(filled)) if filled and unit in shares else {}
         rows = zip(clips, truth, given, own, strict=True)
         shown.append(ShownSet(name, tuple(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.documents.files import check_path
 from fabula.evaluate.captionsets import read_captionsets
 from fabula.io.identity.captionsets import SetText
-from fabula.io.identity.clip_captions import find_tables, split_words
+from fabula.io.identity.clip_captions import BLANK, find_tables, split_words
 from fabula.learn.splits import pick_split
 
 
@@ -35,3 +37,16 @@ def read_sets_of(path: str | Path, split: str, notes: Notes, sets: Path | None =
         else:
             path, ids, sets = tables.captions, tables.ids, sets or tables.sets
     return read_captionsets(path, notes, sets=sets, grouped="overlapping" if split == "train" else "disjoint", ids=ids)
+
+
+def check_filled(sets: Mapping[str, SetText], path: Path) -> None:
+    """Refuse to train on blanks that nobody fills."""
+    for name, one in sets.items():
+        if any(BLANK in caption for caption in one.captions or ()):
+            raise InputError(
+                f"a blank {BLANK} that nobody fills",
+                file=path,
+                video=name,
+                noun="captionset",
+                hint="who belongs there is in NAME_onlyIDs_NEW.csv next to NAME_blank.csv, an id a blank",
+            )

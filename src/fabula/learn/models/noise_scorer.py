@@ -57,7 +57,7 @@ class Config(SmallConfig):
     """Widths and settings; `tiny()` is for a laptop. UMT-L has 1024 channels, 768 embedded, 24 layers, on pixels."""
 
     feature_dim: int = 2048  # C
-    query_dim: int = 300  # E, of hashed words
+    query_dim: int = 300  # E, of hashed words, or of the text features
     max_words: int = 64  # L: longer captions are cut
     max_clips: int = 64  # T: longer moments are averaged down
     clip: float = 1.0  # seconds
@@ -69,7 +69,7 @@ class Config(SmallConfig):
     fusion_layers: int = 2
     dropout: float = 0.1
     normalize: bool = True  # clips are scaled to length 1 as they are read
-    words: Literal["hashing"] = "hashing"
+    words: Literal["hashing", "store"] = "hashing"  # store: features of texts (--text)
     # losses
     tau: float = 0.07  # where the temperature begins
     hard: int = 1  # disturbed captions of each kind (static, dynamic) a step; 0: in-batch negatives alone

@@ -132,6 +132,7 @@ class Config(SmallConfig):
         1.0  # weight of the caption's score in the ranking (1.0 for YouCook2, the option's default is 0.3)
     )
     length_power: float = 2.0  # a caption's log-probability is divided by words ** this
+    top: int | None = None  # events of a video: so many of the most confident; None: as many as the counter says
     proposals: Literal["learned", "gt"] = "learned"  # gt: queries are the true segments; only captions are learnt
 
     small: ClassVar = {
@@ -575,7 +576,7 @@ def make_matcher(c: Config) -> HungarianMatcher | OrderedMatcher:
 class Model(nn.Module):
     name: ClassVar[str] = "pdvc"
     config_class: ClassVar[type[Config]] = Config
-    inference: ClassVar[tuple[str, ...]] = ("ec_alpha", "length_power", "max_words")
+    inference: ClassVar[tuple[str, ...]] = ("ec_alpha", "length_power", "max_words", "top")
     recipe: ClassVar[dict[str, object]] = {
         "epochs": 30, "batch_size": 1, "lr": 5e-5, "weight_decay": 1e-4, "betas": (0.9, 0.999),
         "decay": 0.5, "decay_from": 8, "decay_every": 3, "clip_norm": 100.0,
@@ -855,7 +856,10 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def predict(self, batch: Batch) -> list[Story]:
-        """joint = σ(class) + ec_alpha · Σ log p(word) / (words^2 + 1e-5); the counter's n best, in order of start."""
+        """joint = σ(class) + ec_alpha · Σ log p(word) / (words^2 + 1e-5); the counter's n best, in order of start.
+
+        `top` is n in place of the counter's.
+        """
         c = self.config
         memory = self.encode(batch)
         last = self.decode(batch, memory)[-1]
@@ -867,7 +871,8 @@ class Model(nn.Module):
         if c.proposals == "gt":
             chosen = [m.nonzero()[:, 0] for m in batch.span_mask]
         else:
-            counts = last.counts.argmax(-1).clamp(1, c.queries).tolist()
+            counted = last.counts.argmax(-1).tolist()
+            counts = [min(max(1, n if c.top is None else c.top), c.queries) for n in counted]
             chosen = [j.topk(n).indices for j, n in zip(joint, counts, strict=True)]
         spans = to_span(last.boxes).clamp(0, 1) * batch.duration[:, None, None]
         stories = []

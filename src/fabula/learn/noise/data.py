@@ -6,7 +6,7 @@ time; to be judged (`Judged`) it shows all the captions that are asked about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,22 @@ import torch
 from torch import Tensor
 
 from fabula.annotation.candidates import normalise
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.data.moments import Id, Query
 from fabula.learn.models.noise_scorer import Batch
 from fabula.learn.noise.texts import KINDS, Texts
 from fabula.learn.retrieval.contract import pad_rows
-from fabula.learn.retrieval.data import Clips, Words, average_down, cut_windows_of, label_spans, split_words
+from fabula.learn.retrieval.data import (
+    Clips,
+    Words,
+    average_down,
+    cut_windows_of,
+    label_spans,
+    scale_rows,
+    split_words,
+)
+from fabula.learn.text_features import TextVectors
 
 if TYPE_CHECKING:
     from fabula.learn.tasks.noise import Scored
@@ -38,11 +47,21 @@ class Example:
 
 
 class Shown:
-    """Clips of moments and words of captions; T clips at most, words hashed."""
+    """Clips of moments and words of captions; T clips at most, words hashed, or features of texts."""
 
-    def __init__(self, clips: Clips, notes: Notes | None = None) -> None:
-        self.clips, self.config = clips, clips.config
-        self.words = Words(clips.config, None, notes)
+    def __init__(self, clips: Clips, notes: Notes | None = None, texts: TextVectors | None = None) -> None:
+        self.clips, self.config, self.texts = clips, clips.config, texts
+        if texts is None and self.config.words == "store":
+            raise SpecError("the model reads features of texts; name a store of them, or an encoder (--text)")
+        if texts is not None and texts.dim != self.config.query_dim:
+            problem = f"texts of {texts.dim} channels; the model takes {self.config.query_dim}"
+            raise InputError(problem, hint="use the text features that the model was trained on")
+        self.words = Words(self.config, None, notes) if texts is None else None
+
+    def check(self, captions: Iterable[tuple[str, Id]]) -> None:
+        """Every caption has features, before hours of training."""
+        if self.texts is not None:
+            self.texts.check(captions)
 
     def show(self, query: Query) -> Tensor:
         """The clips of a moment. [T, C]"""
@@ -63,6 +82,10 @@ class Shown:
 
     def read(self, text: str, id: Id) -> Tensor:
         """The words of a caption. [L, E]"""
+        if self.texts is not None:
+            rows = torch.from_numpy(self.texts.read(text, id))[: self.config.max_words].float()
+            return scale_rows(rows) if self.config.normalize else rows
+        assert self.words is not None
         return torch.stack([self.words.vector(w) for w in self.words.cut(split_words(text, id), id)])
 
 

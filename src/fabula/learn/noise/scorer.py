@@ -20,6 +20,7 @@ from fabula.data.moments import Query
 from fabula.learn import checkpoint
 from fabula.learn.noise.data import Judged, Shown
 from fabula.learn.retrieval.data import Clips
+from fabula.learn.tasks.noise import MODELS, open_run_texts
 from fabula.learn.tasks.vcmr import open_stores
 
 
@@ -35,9 +36,11 @@ def digest_weights(model: nn.Module) -> str:
 class NoiseScorer:
     """Scores captions of moments by their features."""
 
-    def __init__(self, run: str | Path, features: Sequence[str], rate: float | None = None) -> None:
+    def __init__(
+        self, run: str | Path, features: Sequence[str], rate: float | None = None, text: str | None = None
+    ) -> None:
         model, header = checkpoint.load_model(run)
-        if header["model"] != "noise_scorer":
+        if header["model"] not in MODELS:
             raise InputError(
                 f"the model {shown(header['model'])} scores no captions",
                 file=run,
@@ -46,14 +49,16 @@ class NoiseScorer:
         self.model: Any = model.eval()
         self.notes = Notes()
         stores = open_stores(features, self.notes)
-        self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes)
         about = header.get("about")
         trained = about if isinstance(about, dict) else {}
+        texts = open_run_texts(text, trained, model.config)
+        self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes, texts)
         self.about: dict[str, object] = {
-            "model": "noise_scorer",
+            "model": header["model"],
             "weights": digest_weights(model)[:16],
             "features": [store.path.name for store in stores],
             "simulated": any(bool(s.metadata.get("simulated")) for s in stores) or bool(trained.get("simulated")),
+            **({"text": texts.recipe} if texts is not None else {}),
         }
 
     @torch.no_grad()

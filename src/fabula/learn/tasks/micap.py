@@ -225,11 +225,12 @@ class Task(base.Task):
 
     def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
+        from fabula.learn.identity.split_sets import check_filled
 
         streams = Streams(find_streams(options))
-        train = only_complete(
-            read_sets_of(options.data, "train", notes, options.sets), streams, options.skip_missing, notes
-        )
+        train = read_sets_of(options.data, "train", notes, options.sets)
+        check_filled(train, Path(options.data))
+        train = only_complete(train, streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
             val = read_sets_of(options.val or options.data, "val", notes, options.val_sets)

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from fabula.learn.noise.calibrate import CaptionCalibration
     from fabula.learn.noise.data import Judged, Pairs, Shown
     from fabula.learn.noise.texts import Texts, Wrong
+    from fabula.learn.text_features import TextVectors
     from fabula.media.stores.features import Features
     from fabula.stats.calibration import Bin
 
 Granularity = Literal["fig", "cog"]
+MODELS = ("noise_scorer", "noise_head")
 HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'
 
 
@@ -56,6 +58,10 @@ class TrainOptions(shared.TrainOptions):
         "fig", "VERIFIED: take fine or coarse captions as the true ones.", shows_default=True
     )
     rewrites: Path | None = option(None, "Rewritten and disturbed captions by id. Default: disturbed by rule.")
+    text: str | None = option(
+        None,
+        "Text features: a store of fabula features text, or an encoder. Default: words are hashed.",
+    )
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
     skip_bad: bool = option(False, SKIP_BAD)
     format: str | None = option(
@@ -88,6 +94,7 @@ class PredictOptions(shared.PredictOptions):
     calibration: Path | None = option(None, "Calibration that gives probabilities.")
     diagram: Path | None = option(None, "Write the reliability diagram, SVG (needs --disturbed).", writes=True)
     summary: Path | None = option(None, "Write accuracies and ECE as JSON (needs --disturbed).", writes=True)
+    text: str | None = same_as(TrainOptions, "text")
     rate: float | None = same_as(TrainOptions, "rate")
     skip_bad: bool = same_as(TrainOptions, "skip_bad")
     format: str | None = same_as(TrainOptions, "format")
@@ -110,6 +117,7 @@ class Source:
     texts: Mapping[Id, Texts]
     val_texts: Mapping[Id, Texts]
     notes: Notes
+    text: TextVectors | None = None
 
 
 @dataclass(frozen=True)
@@ -177,11 +185,12 @@ class Task(base.Task):
     )
     usage: ClassVar[tuple[str, ...]] = (
         "fabula train noise --data charades_fig/ --features clips.safetensors --out runs/noise",
+        "fabula train noise --model noise_head --features clip.h5 --text texts.h5 --data charades_fig/ --out runs/head",
         "fabula predict noise runs/noise --data held.jsonl --features F --disturbed 3 --fit platt.json -o held.scores",
         "fabula predict noise runs/noise --data test.jsonl --features F --calibration platt.json -o scores.jsonl",
         "fabula annotate run moments.jsonl -s run.sqlite --scorer noise:runs/noise --scorer-features F …",
     )
-    models: ClassVar[tuple[str, ...]] = ("noise_scorer",)
+    models: ClassVar[tuple[str, ...]] = MODELS
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
@@ -191,6 +200,7 @@ class Task(base.Task):
 
     def read(self, options: TrainOptions, notes: Notes) -> Source:
         from fabula.learn.noise.texts import read_rewrites, texts_of
+        from fabula.learn.text_features import open_texts
 
         stores = open_stores(options.features, notes)
         train = with_words(read_split(options.data, "train", options.captions, options.format, notes), notes)
@@ -199,18 +209,23 @@ class Task(base.Task):
         rewrites = None if options.rewrites is None else read_rewrites(options.rewrites)
         texts = texts_of(train.values(), rewrites, notes)
         validation_texts = {} if val is None else texts_of(val.values(), rewrites, Notes())
-        return Source(options, stores, train, val, texts, validation_texts, notes)
+        text = None if options.text is None else open_texts(options.text)
+        return Source(options, stores, train, val, texts, validation_texts, notes, text)
 
     def config(self, config: Config, source: Source, start: base.Start | None) -> Config:
         if not hasattr(config, "hard"):
-            raise SpecError(f"this model judges no captions; there is: {', '.join(self.models)}")
+            raise SpecError(f"this model judges no captions; there are: {', '.join(self.models)}")
+        if source.text is not None:
+            config = replace(config, words="store", query_dim=source.text.dim)
         return replace(config, feature_dim=sum(store.dim for store in source.stores))
 
     def training_data(self, source: Source, config: Config) -> Pairs:
         from fabula.learn.noise.data import Pairs
 
-        shown = shown_by(source.stores, config, source.options.rate)
+        shown = shown_by(source.stores, config, source.options.rate, texts=source.text)
         train = only_shown(source.train, shown.clips, source.options.skip_bad, source.notes)
+        for every in (source.texts, source.val_texts):
+            shown.check((text, id) for id, t in every.items() for text in (*t.true, *(w.text for w in t.wrong)))
         return Pairs(list(train.values()), source.texts, shown)
 
     def validation_data(self, source: Source, config: Config) -> Judged | None:
@@ -219,7 +234,7 @@ class Task(base.Task):
         from fabula.learn.noise.data import Judged
 
         captions = [[t.true[0], *(w.text for w in t.wrong)] for t in (source.val_texts[id] for id in source.val)]
-        shown = shown_by(source.stores, config, source.options.rate)
+        shown = shown_by(source.stores, config, source.options.rate, texts=source.text)
         only_shown(source.val, shown.clips, None, source.notes)
         return Judged(list(source.val.values()), captions, shown)
 
@@ -244,6 +259,7 @@ class Task(base.Task):
             "captions": o.captions,
             "negatives": "by rule" if o.rewrites is None else o.rewrites.name,
             "simulated": any(bool(store.metadata.get("simulated")) for store in source.stores),
+            **({"text": source.text.recipe} if source.text is not None else {}),
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
@@ -260,7 +276,8 @@ class Task(base.Task):
         granularity, _ = granularity_of(metadata, "captions", chosen, "--captions", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
         queries = only_inside(queries, options.data, options.skip_bad, notes)
-        shown = shown_by(open_stores(options.features, notes), model.config, options.rate, notes)
+        texts = open_run_texts(options.text, metadata, model.config)
+        shown = shown_by(open_stores(options.features, notes), model.config, options.rate, notes, texts)
         queries = only_shown(queries, shown.clips, options.skip_bad, notes)
         listed = None if options.candidates is None else read_candidates(options.candidates)
         if listed is None:
@@ -279,6 +296,7 @@ class Task(base.Task):
             examples.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
         if not units:
             raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
+        shown.check((text, u.query.id) for u, captions in zip(units, examples, strict=True) for text in captions)
         weights = digest_weights(model)
         known = None if options.calibration is None else read_calibration(options.calibration, weights)
         simulated = bool(metadata.get("simulated")) or shown.clips.simulated
@@ -318,11 +336,34 @@ class Task(base.Task):
             dump_json(options.summary, result.summary(), indent=2)
 
 
-def shown_by(stores: Sequence[Features], config: Config, rate: float | None, notes: Notes | None = None) -> Shown:
+def shown_by(
+    stores: Sequence[Features],
+    config: Config,
+    rate: float | None,
+    notes: Notes | None = None,
+    texts: TextVectors | None = None,
+) -> Shown:
     from fabula.learn.noise.data import Shown
     from fabula.learn.retrieval.data import Clips
 
-    return Shown(Clips(stores, config, rate), notes)
+    return Shown(Clips(stores, config, rate), notes, texts)
+
+
+def open_run_texts(name: str | None, metadata: JsonObject, config: Config) -> TextVectors | None:
+    """The text features that a run is asked with; those of other weights than its own are refused."""
+    from fabula.learn.text_features import open_texts
+
+    if config.words != "store":
+        if name is not None:
+            raise SpecError("the run hashes words; leave the text features out (--text)")
+        return None
+    if name is None:
+        raise SpecError("the run reads features of texts; name a store of them, or an encoder (--text)")
+    texts, trained = open_texts(name), metadata.get("text")
+    if trained and texts.recipe and trained != texts.recipe:
+        hint = "use the encoder that the run was trained with"
+        raise InputError(f"text features of {texts.recipe}, the run's are of {trained}", file=name, hint=hint)
+    return texts
 
 
 def with_words(queries: Mapping[Id, Query], notes: Notes) -> dict[Id, Query]:

@@ -108,7 +108,7 @@ def make_scorer(recipe: RecipeOptions) -> benchmark.Evaluator | None:
     need_learn()
     from fabula.learn.noise.scorer import NoiseScorer
 
-    return NoiseScorer(recipe.evaluator, recipe.scorer_features)
+    return NoiseScorer(recipe.evaluator, recipe.scorer_features, text=recipe.scorer_text)
 
 
 def need_model(endpoint: EndpointOptions) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from fabula.core.notes import Notes
-from fabula.learn.options import BlankOptions
+from fabula.learn import need_learn
+from fabula.learn.options import BlankOptions, TuneOptions
 from fabula.learn.text_features import TextOptions, write_text_store
 from fabula.media.calls import extract_features
 from fabula.media.cut import cut_store
@@ -128,6 +129,27 @@ def blanks(data: tuple[Path, ...], options: BlankOptions) -> None:
     for line in notes.lines():
         warn(line)
     print_note(f"{rows:,} blanks of {count:,} captionsets → {options.out}")
+
+
+@command.command()
+@path_argument("data", nargs=-1, required=True)
+@flags(TuneOptions, into="options")
+def tune(data: tuple[Path, ...], options: TuneOptions) -> None:
+    """Tune BERT to tell the genders of blanks, before features blanks reads with it.
+
+    \b
+    fabula features tune lsmdc/ --genders LSMDC16_annos_gender.json --model bert-base-uncased/ -o bert-gender/
+    fabula features blanks lsmdc/ --model bert-gender/ -o streams/text.h5
+    """
+    need_learn()
+    from fabula.learn.identity.genders import tune as tune_encoder
+
+    notes = Notes()
+    with show_progress() as progress:
+        tune_encoder(data, options, notes, print_note, progress)
+    for line in notes.lines():
+        warn(line)
+    print_note(f"tuned encoder → {options.out}")
 
 
 @command.command()
