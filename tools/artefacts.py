@@ -57,6 +57,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     "qd_detr": {"encoder_layers": 1, "decoder_layers": 1, "projections": 1, "hidden": 8, "heads": 2,
                 "feedforward": 8, "max_clips": 6, "overlap": 3},
     "micap": {"hidden": 8, "heads": 2, "feedforward": 8, "encoder_layers": 1, "decoder_layers": 1, "tokens": 60},
+    "fillin": {"hidden": 8, "face_hidden": 8, "rnn": 4, "video_hidden": 4, "heads": 2, "feedforward": 8,
+               "decoder_layers": 1},
+    "lm": {"hidden": 8, "heads": 2, "feedforward": 8, "decoder_layers": 1, "tokens": 60},
     "noise_scorer": {"query_dim": 8, "hidden": 8, "embed": 8, "heads": 2, "max_words": 8},
 }  # fmt: skip
 
@@ -76,6 +79,8 @@ RUNS = {  # name of the run → what trains it, without -o; `--epochs 3 --resume
     "micap_joint": f"train micap --task joint {SETS} {QUICK} {shape('micap')}",
     "micap_fitb": f"train micap --task fitb {SETS} {QUICK} {shape('micap')}",
     "micap_caption": f"train micap --task caption {SETS} {QUICK} {shape('micap')}",
+    "fillin": f"train micap --model fillin {SETS} {QUICK} {shape('fillin')}",
+    "lm": f"train micap --model lm {SETS} {QUICK} {shape('lm')}",
     "noise": f"train noise {MOMENTS} {QUICK} {shape('noise_scorer')}",
 }
 

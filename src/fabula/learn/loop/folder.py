@@ -81,7 +81,8 @@ def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: JsonOb
     if run.resume:
         if not there.exists():
             raise InputError("no run to resume here", file=out, hint="leave --resume out to start one")
-        must_agree(load_json(there), wanted, there)
+        usual = {**asdict(type(model.config)()), **asdict(Settings())}  # type: ignore[call-overload]
+        must_agree(load_json(there), wanted, there, json.loads(json.dumps(usual)))
         return
     if not first:
         return
@@ -104,8 +105,11 @@ def clear_folder(run: Run) -> None:
             file.unlink(missing_ok=True)
 
 
-def must_agree(saved: JsonObject, wanted: JsonObject, file: Path) -> None:
-    """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
+def must_agree(saved: JsonObject, wanted: JsonObject, file: Path, usual: JsonObject | None = None) -> None:
+    """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free.
+
+    A setting that is newer than the run had its `usual` value.
+    """
     if not isinstance(saved, dict) or not all(isinstance(saved.get(part), dict) for part in ("config", "settings")):
         raise InputError(
             "is damaged: the settings of the run are missing",
@@ -123,9 +127,10 @@ def must_agree(saved: JsonObject, wanted: JsonObject, file: Path) -> None:
         must_match(saved["recipe"], wanted.get("recipe"), allowed=False)
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
-            if saved[part].get(name) != value and not (part == "settings" and name in FREE):
+            then = saved[part].get(name, (usual or {}).get(name))
+            if then != value and not (part == "settings" and name in FREE):
                 raise InputError(
-                    f"{name} {describe_difference(saved[part].get(name), value)}",
+                    f"{name} {describe_difference(then, value)}",
                     file=file,
                     hint="resume with the settings and data of the run, or start another",
                 )
