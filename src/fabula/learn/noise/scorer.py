@@ -51,7 +51,7 @@ class NoiseScorer:
         stores = open_stores(features, self.notes)
         about = header.get("about")
         trained = about if isinstance(about, dict) else {}
-        texts = open_run_texts(text, trained, model.config)
+        texts = open_run_texts(text, trained, self.model.config)
         self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes, texts)
         self.about: dict[str, object] = {
             "model": header["model"],
