@@ -250,8 +250,8 @@ def list_duels(form: Form, systems: Sequence[str], used: Sequence[RatingRow], pl
         own = [t for t in used if t.measure == measure]
         if measure in form.yes_no:  # the target alone is judged: yes less no
             values, level = [2 * t.value - 1 for t in own], plan.analysis.level
-            judged = mean_of(values, [t.rater for t in own], [t.item for t in own], level)
-            found.append(Duel(measure, systems[0], systems[-1], judged, judged.p(), judged.p()))
+            yes = mean_of(values, [t.rater for t in own], [t.item for t in own], level)
+            found.append(Duel(measure, systems[0], systems[-1], yes, yes.p(), yes.p()))
             continue
         duels = []
         for a, b in combinations(systems, 2):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -18,6 +18,7 @@ from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes
 from fabula.data.moments import Query
 from fabula.learn import checkpoint
+from fabula.learn.models.noise_scorer import Config
 from fabula.learn.noise.data import Judged, Shown
 from fabula.learn.retrieval.data import Clips
 from fabula.learn.tasks.noise import MODELS, open_run_texts
@@ -51,7 +52,7 @@ class NoiseScorer:
         stores = open_stores(features, self.notes)
         about = header.get("about")
         trained = about if isinstance(about, dict) else {}
-        texts = open_run_texts(text, trained, self.model.config)
+        texts = open_run_texts(text, trained, cast(Config, model.config))
         self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes, texts)
         self.about: dict[str, object] = {
             "model": header["model"],
