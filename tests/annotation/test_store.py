@@ -183,3 +183,13 @@ def test_other_files_of_moments(tmp_path):
     line = {"qid": 1, "query": "a dog", "vid": "v", "duration": 9, "relevant_windows": [[1, 2], [3, 4]]}
     path.write_text(json.dumps(line | {"relevant_clip_ids": [0], "saliency_scores": [[1, 1, 1]]}) + "\n")
     assert list(read_moments(path)) == [Moment(1, "v", 1.0, 2.0, "a dog", 9.0)]
+
+
+def test_a_record_is_of_one_process(tmp_path):
+    write_moments(tmp_path / "m.jsonl", 1)
+    options = RunOptions(store=tmp_path / "s.sqlite", engine="ray")
+    endpoint = EndpointOptions(record=tmp_path / "record.jsonl")
+    with pytest.raises(SpecError, match="--record writes one file, from one process; leave it out with --engine ray"):
+        benchmark.run(tmp_path / "m.jsonl", options=options, endpoint=endpoint, recipe=RecipeOptions(blind=True))
+    with pytest.raises(SpecError, match="--scorer-text is for --scorer noise:RUN"):
+        RecipeOptions(scorer_text="x")
