@@ -82,6 +82,8 @@ RUNS = {  # name of the run → what trains it, without -o; `--epochs 3 --resume
     "fillin": f"train micap --model fillin {SETS} {QUICK} {shape('fillin')}",
     "lm": f"train micap --model lm {SETS} {QUICK} {shape('lm')}",
     "noise": f"train noise {MOMENTS} {QUICK} {shape('noise_scorer')}",
+    "noise_head": f"train noise --model noise_head {MOMENTS} --text features/texts.safetensors {QUICK} "
+    "--set hidden=8 --set embed=8",
 }
 
 # ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -394,6 +396,25 @@ def write_clip_features(out: Path) -> None:
     simulate_moments(fine, coarse, out / "features" / "clips.safetensors", Recipe(dim=8, noise=0.2))
 
 
+def write_text_features(out: Path) -> None:
+    """Vectors of captions by a digest of their words, as an encoder of the user's would give them."""
+    import numpy as np
+
+    from fabula.core.notes import Notes
+    from fabula.learn.text_features import TextOptions, write_text_store
+    from fabula.media.stores.features import write_features
+
+    listed = out / "features" / "texts.jsonl"
+    files = sorted((out / "inputs" / "moments").glob("*.jsonl"))
+    write_text_store(files, TextOptions(out=listed, by="text", each="text", disturbed=3), Notes())
+    keys = [json.loads(line)["key"] for line in listed.read_text().splitlines()]
+    listed.unlink()
+    items = [
+        (key, np.random.default_rng(int(key, 16) % 2**32).standard_normal((1, 8)).astype(np.float16)) for key in keys
+    ]
+    write_features(out / "features" / "texts.safetensors", items, {"by": "text"})
+
+
 def write_archives(out: Path) -> None:
     """Folders of .npz as QVHighlights publishes them; Fabula reads such and writes none."""
     import numpy as np
@@ -469,6 +490,7 @@ def write_headers(out: Path) -> None:
 CALLS: list[tuple[str, str, Callable[[Path], None], str]] = [  # before the commands
     ("features .safetensors", "features/steps.safetensors", write_step_features, "learn.features.write_features"),
     ("simulated clips", "features/clips.safetensors", write_clip_features, "learn.retrieval.simulate.simulate_moments"),
+    ("vectors of captions", "features/texts.safetensors", write_text_features, "media.stores.features.write_features"),
     ("features as a folder of .npz", "features/npz_slowfast", write_archives, "numpy.savez"),
     ("simulated films of micap", "inputs/sets", write_films_of_micap, "learn.worlds.films.write_world"),
     ("document frequencies of CIDEr", "caches/idf.json", write_idf, "text.cider.Idf.save"),
