@@ -77,7 +77,7 @@ def test_items_that_are_wrong(fabula, plan, tmp_path, line, said):
         ("title = 3", "title is 3; it should be text"),
         ("title = [", "not TOML"),
         ('title = "x"\nitems = "i"\nfrom = 1', "no setting is called 'from'; did you mean 'form'?"),
-        ('title = "x"\nitems = "i"\nform = "odd"', "no form is called 'odd'; there are: richer, preference"),
+        ('title = "x"\nitems = "i"\nform = "odd"', "no form is called 'odd'; there are: richer, yes-no, preference"),
         ('title = "x"', "names one of items, benchmark and [systems]; this one names none of them"),
         ('title = "x"\nitems = "i"\nbenchmark = "b"', "this one names items and benchmark"),
         ('title = "x"\nitems = "i"\n[exclude]\nchecks = 2', "exclude.checks is 2; it is a share"),

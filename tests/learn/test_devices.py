@@ -30,7 +30,9 @@ from fabula.learn import train as loop  # noqa: E402
 from fabula.learn.options import Run  # noqa: E402
 from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
+from fabula.learn.text_features import TextOptions, write_text_store  # noqa: E402
 from fabula.learn.worlds import films  # noqa: E402
+from fabula.media.stores.features import write_features  # noqa: E402
 from tests.learn.pretended import DEVICE, MixedDevicesError, PretendedDevice, run_on_device  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")  # there is no real GPU
@@ -49,6 +51,7 @@ SHAPES: Mapping[str, dict[str, Any]] = {  # small ones
              "feedforward": 16, "hard_from": 3, "hard_pool": 1, "drop_span": 0.5, "span_from": 2},
     "qd_detr": {"query_dim": 16, "hidden": 16, "heads": 2, "feedforward": 16, "max_clips": 6, "overlap": 3},
     "noise_scorer": {"query_dim": 16, "hidden": 16, "embed": 16, "heads": 2, "max_words": 8},
+    "noise_head": {"hidden": 16, "embed": 16},
 }  # fmt: skip
 SHAPES = {**SHAPES, "reloclnet": SHAPES["xml"]}
 FORMS: Mapping[str, list[dict[str, Any]]] = {  # of which each has code of its own
@@ -106,6 +109,16 @@ def moments_of(folder: Path) -> tuple[Path, str]:
     return folder / "splits", str(folder / "clips.safetensors")
 
 
+def texts_of(folder: Path) -> str:
+    """A vector of each caption and of its disturbed ones, as an encoder of the user's would give it."""
+    listed, files = folder / "texts.jsonl", sorted((folder / "splits").glob("*.jsonl"))
+    write_text_store(files, TextOptions(out=listed, by="text", each="text", disturbed=3), Notes())
+    keys = [json.loads(line)["key"] for line in listed.read_text().splitlines()]
+    vectors = np.random.default_rng(0).standard_normal((len(keys), 1, 8)).astype(np.float32)
+    write_features(folder / "texts.safetensors", zip(keys, vectors, strict=True), {"by": "text"})
+    return str(folder / "texts.safetensors")
+
+
 @pytest.fixture(scope="module")
 def worlds(small, tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
     films_of, splits = tmp_path_factory.mktemp("films"), tmp_path_factory.mktemp("moments")
@@ -114,12 +127,14 @@ def worlds(small, tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
         films.Recipe(train_films=1, val_films=1, test_films=1, clips=8, face_dim=8, action_dim=8, frame_dim=8),
     )
     data, store = moments_of(splits)
+    texts = texts_of(splits)
     steps = {"data": small.annotations, "features": small.features}
     moments = {"data": data, "features": (store,)}
     return {
         "pss": World({**steps, "val": small.annotations}, steps, {"batch_size": 2}),
         "vcmr": World(moments, moments, {"batch_size": 4}),
         "noise": World(moments, moments, {"batch_size": 4}),
+        "noise_head": World({**moments, "text": texts}, {**moments, "text": texts}, {"batch_size": 4}),
         "micap": World({"data": films_of}, {"data": films_of}, {"batch_size": 1}),
     }
 
@@ -158,7 +173,7 @@ def never_stopped(worlds, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     @cache
     def made(task: str, name: str) -> Path:
         out = tmp_path_factory.mktemp(name) / "run"
-        fit(worlds[task], task, name, out, SHAPES[name], device="cpu")
+        fit(worlds.get(name, worlds[task]), task, name, out, SHAPES[name], device="cpu")
         return out
 
     return made
@@ -177,7 +192,7 @@ def losses(out: Path) -> list[float]:
 def test_stopped_and_resumed_is_the_same_curve(worlds, never_stopped, tmp_path, monkeypatch, task, name):
     """In the midst of an epoch, with two batches a step; what begins at a step (HERO's hard negatives) too."""
     whole = never_stopped(task, name)
-    fit_in_two(monkeypatch, worlds[task], task, name, tmp_path / "run", SHAPES[name], device="cpu")
+    fit_in_two(monkeypatch, worlds.get(name, worlds[task]), task, name, tmp_path / "run", SHAPES[name], device="cpu")
     assert (tmp_path / "run" / "steps.csv").read_text() == (whole / "steps.csv").read_text()
     ours, theirs = (checkpoint.read(r / "last.safetensors")[0] for r in (tmp_path / "run", whole))
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[n], theirs[n]) for n in ours)
@@ -251,9 +266,9 @@ def test_a_mixture_that_is_planted_is_found(worlds, tmp_path, monkeypatch):
 def test_on_a_pretended_gpu(worlds, never_stopped, tmp_path, monkeypatch, task, name):
     """Trained, stopped, resumed, validated, asked: nothing mixes devices, and the curve is that of the CPU."""
     with run_on_device(monkeypatch):
-        line = fit_in_two(monkeypatch, worlds[task], task, name, tmp_path / "run", SHAPES[name])
+        line = fit_in_two(monkeypatch, worlds.get(name, worlds[task]), task, name, tmp_path / "run", SHAPES[name])
         assert any(n.startswith("val_") for n in line)
-        ask(worlds[task], task, tmp_path / "run")
+        ask(worlds.get(name, worlds[task]), task, tmp_path / "run")
     assert losses(tmp_path / "run") == pytest.approx(losses(never_stopped(task, name)), rel=1e-4)
 
 
@@ -262,8 +277,8 @@ def test_on_a_pretended_gpu(worlds, never_stopped, tmp_path, monkeypatch, task, 
 def test_variants_on_a_pretended_gpu(worlds, tmp_path, monkeypatch, task, name, more):
     """A step, a validation, an answer."""
     with run_on_device(monkeypatch):
-        fit(worlds[task], task, name, tmp_path / "run", {**SHAPES[name], **more}, steps=1)
-        ask(worlds[task], task, tmp_path / "run")
+        fit(worlds.get(name, worlds[task]), task, name, tmp_path / "run", {**SHAPES[name], **more}, steps=1)
+        ask(worlds.get(name, worlds[task]), task, tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["xml", "reloclnet", "hero", "qd_detr"])
@@ -335,8 +350,8 @@ def test_half_precision(worlds, tmp_path, monkeypatch, task, name, precision):
     if precision == "16-mixed":  # which the command line leaves to GPUs; not scaled, so that gradients must be finite
         plugin = MixedPrecision("16-mixed", "cpu", GradScaler("cpu", 1.0))
         monkeypatch.setattr(loop, "make_fabric", lambda *given, **more: Fabric(accelerator="cpu", plugins=plugin))
-    fit(worlds[task], task, name, tmp_path / "run", SHAPES[name], **settings)
+    fit(worlds.get(name, worlds[task]), task, name, tmp_path / "run", SHAPES[name], **settings)
     with torch.autocast("cpu", dtype=torch.float16 if precision == "16-mixed" else torch.bfloat16):
-        ask(worlds[task], task, tmp_path / "run")
+        ask(worlds.get(name, worlds[task]), task, tmp_path / "run")
     with (tmp_path / "run" / "steps.csv").open(newline="") as stream:
         assert all(math.isfinite(float(v)) for row in csv.DictReader(stream) for v in row.values())

@@ -689,6 +689,7 @@ def test_decodings_as_they_are():
     assert decode.PUBLISHED == {
         "tvr": {"end": "inside", "late": "kept", "nms_reads": "listed"},
         "reloclnet": {"end": "past", "late": "kept", "nms_reads": "listed", "own_nms": "shifted"},
+        "hero": {"end": "inside", "late": "kept", "nms_reads": "listed"},
         "qvhighlights": {"end": "inside", "late": "kept"},
     }
     like = SimpleNamespace(clip=2.0, alpha=3.0, min_length=0, max_length=1, nms=None, end="past")

@@ -578,12 +578,22 @@ def regions(rng: Random) -> tuple[Doc, list[Doc]]:
                 for i, some in truth.items()
             ],
         )
-    how = rng.randrange(3)
+    how = rng.randrange(4)
     if how == 0:
         pred = Doc(
             "pred.json",
             "json",
             [{"image_id": i, "bbox": b, "caption": c, "score": score()} for i, some in told.items() for b, c in some],
+        )
+    elif how == 3:
+        pred = Doc(
+            "pred.json",
+            "json",
+            [
+                {"image_id": i, "category_id": 0, "bbox": b, "score": score(), "object_descriptions": c, "logit": 0.5}
+                for i, some in told.items()
+                for b, c in some
+            ],
         )
     elif how == 1:
         pred = Doc(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+ID = re.compile(r"(?<![\w-])[Pp](\d+)(?![\w-])")  # a person in a caption
 
 
 @dataclass(frozen=True, slots=True)

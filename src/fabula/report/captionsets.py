@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fabula.data.identity import ID
 from fabula.report.html import draw_head, draw_warnings, escape_text, hash_source, read_asset
-from fabula.text.identity import ID
 
 PEOPLE = 7  # colours of people: report.css has as many
 LOOKS = 3  # of a blank: faces with the most attention

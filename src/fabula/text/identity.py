@@ -20,8 +20,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from fabula.core.errors import SpecError
+from fabula.data.identity import ID as ID
 
-ID = re.compile(r"(?<![\w-])[Pp](\d+)(?![\w-])")
 TAG = r"\[(?:\w+_)?PERSON_?\d+\]"  # LSMDC's
 PUBLISHED = re.compile(r"[Pp](?:[1-9]|1[0-8])")  # the 18 people that MICap's code knows
 LOWER = re.compile(r"\bp(\d+)\b")
