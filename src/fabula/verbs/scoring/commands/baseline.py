@@ -78,7 +78,7 @@ def same_id(refs: Path, outputs: FillIn) -> None:
     \b
     fabula baseline same-id --refs references_val_new.csv -o same.csv
     fabula score same.csv --refs references_val_new.csv --sets valSets.csv --protocol lsmdc-fillin
-    fabula baseline same-id --refs told.jsonl -o same.jsonl
+    fabula baseline same-id --refs captions.jsonl -o same.jsonl
     """
     fill_blanks("same-id", refs, outputs)
 
