@@ -3,9 +3,10 @@
     with PretendedDevice():
         model.to("cuda") …
 
-What CUDA allows is allowed: a CPU tensor of one number among arguments, CPU indices of a GPU tensor, copies from one to
-the other, `.tolist()`, `.item()`; what it refuses is refused: every other mixture, CPU tensors indexed by the GPU's,
-`.numpy()`. A tensor belongs to the device if its storage does, so that views, parameters and gradients do too.
+What CUDA allows is allowed: a CPU tensor of one number among arguments, CPU indices of a GPU tensor, lengths of packed
+sequences, copies from one to the other, `.tolist()`, `.item()`; what it refuses is refused: every other mixture, CPU
+tensors indexed by the GPU's, `.numpy()`. A tensor belongs to the device if its storage does, so that views, parameters
+and gradients do too.
 
 `run_on_device` lets Fabric and the loop run there: training, validation and checkpoints are the program's own.
 """
@@ -87,7 +88,7 @@ class PretendedDevice(TorchFunctionMode):
             fresh = not any(a.untyped_storage()._cdata == made.untyped_storage()._cdata for a in given)
             return self.take(made if fresh or self.is_own(made) else made.clone())
         if mine and name not in COPIES:
-            self.take(made)
+            self.take(made[0] if is_packed(name, args) and name != "lstm" else made)
         return made
 
     def read(self, func: Any, args: Any) -> Any:
@@ -131,6 +132,9 @@ class PretendedDevice(TorchFunctionMode):
             if not plain and isinstance(args[2], Tensor) and args[2].dim():
                 self.must(self.is_own(args[0]) == self.is_own(args[2]), "values of another device")
             return
+        if is_packed(name, args):
+            self.must(not self.is_own(args[1]), "lengths of packed sequences on the GPU")
+            given = [t for t in given if t is not args[1]]
         direct = {id(a) for a in (*args, *kwargs.values()) if isinstance(a, Tensor) and a.dim() == 0}
         other = [t for t in given if not self.is_own(t) and id(t) not in direct]
         if name.startswith("_foreach"):  # of lists that lie side by side; single numbers may lie anywhere
@@ -142,6 +146,12 @@ class PretendedDevice(TorchFunctionMode):
     def must(self, holds: bool, said: str) -> None:
         if not holds:
             raise MixedDevicesError(said)
+
+
+def is_packed(name: str, args: Any) -> bool:
+    """Whether a call is of packed sequences: their lengths, the second argument, stay on the CPU."""
+    packs = name in ("_pack_padded_sequence", "_pad_packed_sequence")
+    return packs or (name == "lstm" and isinstance(args[2], tuple))
 
 
 def label(func: Callable[..., Any]) -> str:
