@@ -204,9 +204,9 @@ class Task(base.Task):
         "fabula train micap --data sets/ --features streams/ --model fillin --out runs/fillin",
         "fabula train micap --data sets/ --features streams/ --from joint.pth --wordpiece vocab.txt --out runs/tuned",
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
-        "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o captions.jsonl",
-        "fabula score captions.jsonl --refs sets/test.jsonl --task identity",
-        "fabula predict micap runs/joint --task caption --data sets/ --split test --then runs/fillin -o captions.jsonl",
+        "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o out.jsonl",
+        "fabula score out.jsonl --refs sets/test.jsonl --task identity",
+        "fabula predict micap runs/joint --task caption --data sets/ --split test --then runs/fillin -o out.jsonl",
         "fabula predict micap runs/joint film.mp4 --page film.html",
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
