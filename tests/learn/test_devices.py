@@ -30,10 +30,9 @@ from fabula.learn import train as loop  # noqa: E402
 from fabula.learn.options import Run  # noqa: E402
 from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
-from fabula.learn.text_features import TextOptions, write_text_store  # noqa: E402
 from fabula.learn.worlds import films  # noqa: E402
-from fabula.media.stores.features import write_features  # noqa: E402
 from tests.learn.pretended import DEVICE, MixedDevicesError, PretendedDevice, run_on_device  # noqa: E402
+from tests.learn.texts import embed_captions  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")  # there is no real GPU
 
@@ -109,16 +108,6 @@ def moments_of(folder: Path) -> tuple[Path, str]:
     return folder / "splits", str(folder / "clips.safetensors")
 
 
-def texts_of(folder: Path) -> str:
-    """A vector of each caption and of its disturbed ones, as an encoder of the user's would give it."""
-    listed, files = folder / "texts.jsonl", sorted((folder / "splits").glob("*.jsonl"))
-    write_text_store(files, TextOptions(out=listed, by="text", each="text", disturbed=3), Notes())
-    keys = [json.loads(line)["key"] for line in listed.read_text().splitlines()]
-    vectors = np.random.default_rng(0).standard_normal((len(keys), 1, 8)).astype(np.float32)
-    write_features(folder / "texts.safetensors", zip(keys, vectors, strict=True), {"by": "text"})
-    return str(folder / "texts.safetensors")
-
-
 @pytest.fixture(scope="module")
 def worlds(small, tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
     films_of, splits = tmp_path_factory.mktemp("films"), tmp_path_factory.mktemp("moments")
@@ -127,7 +116,8 @@ def worlds(small, tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
         films.Recipe(train_films=1, val_films=1, test_films=1, clips=8, face_dim=8, action_dim=8, frame_dim=8),
     )
     data, store = moments_of(splits)
-    texts = texts_of(splits)
+    rng = np.random.default_rng(0)
+    texts = str(embed_captions(sorted(data.glob("*.jsonl")), splits, lambda _: rng.standard_normal(8)))
     steps = {"data": small.annotations, "features": small.features}
     moments = {"data": data, "features": (store,)}
     return {

@@ -20,6 +20,7 @@ from fabula.learn.models import noise_head, noise_scorer  # noqa: E402
 from fabula.learn.noise.scorer import NoiseScorer  # noqa: E402
 from fabula.learn.text_features import TextOptions, write_text_store  # noqa: E402
 from fabula.media.stores.features import write_features  # noqa: E402
+from tests.learn.texts import embed_captions  # noqa: E402
 
 COLOURS = ["red", "blue", "green", "white", "black", "brown"]
 THINGS = ["cup", "door", "book", "shirt", "box", "towel"]
@@ -52,12 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         files.append(folder / "splits" / f"fig_{split}.jsonl")
         files[-1].write_text("".join(json.dumps(r) + "\n" for r in rows))
     write_features(folder / "clips.safetensors", clips, {"rate": 1.0})
-    listed = TextOptions(out=folder / "texts.jsonl", by="text", each="text", disturbed=3)
-    write_text_store(files, listed, Notes())  # keys and texts, for whatever encoder there is
-    lines = [json.loads(line) for line in (folder / "texts.jsonl").read_text().splitlines()]
-    write_features(
-        folder / "texts.safetensors", [(x["key"], meaning(x["text"])[None].astype(np.float32)) for x in lines], {}
-    )
+    embed_captions(files, folder, meaning)
     return folder
 
 

@@ -68,6 +68,17 @@ def check_path(path: str | File) -> File:
     return path if isinstance(path, Path) else Path(path)
 
 
+def check_absent(path: Path, overwrite: bool = False) -> None:
+    """Refuse to write where something lies already, unless it may be replaced."""
+    if path.exists() and not overwrite:
+        raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
+
+
+def words_of_name(name: str) -> list[str]:
+    """The words of a file's name, in small letters."""
+    return re.split(r"[^a-z0-9]+", name.lower())
+
+
 def name_file(file: File) -> str:
     """What a file is called; of a document that is none, what it would be."""
     return file.name if isinstance(file, Path) else file.filename

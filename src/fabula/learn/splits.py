@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +12,7 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.registry import close_to
 from fabula.data.segments import check_references
 from fabula.data.stories import Corpus, Story
-from fabula.documents.files import load_json
+from fabula.documents.files import load_json, words_of_name
 from fabula.media.stores.features import Features
 
 SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names
@@ -24,11 +23,8 @@ LONGEST = 1e9  # seconds that a video may have
 
 def pick_split(folder: Path, split: str, files: Iterable[Path] | None = None) -> Path:
     """The one file of a folder that has the split (train, val, test) in its name: of its JSON, or of these files."""
-    of_split = [
-        f
-        for f in sorted(folder.glob("*.json*") if files is None else files)
-        if split in re.split(r"[^a-z0-9]+", f.name.lower())
-    ]
+    every = sorted(folder.glob("*.json*") if files is None else files)
+    of_split = [f for f in every if split in words_of_name(f.name)]
     if len(of_split) != 1:
         names = ", ".join(f.name for f in of_split) or "none"
         raise InputError(

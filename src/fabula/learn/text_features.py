@@ -24,9 +24,9 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import MUST, Options, option
 from fabula.data.moments import Id
 from fabula.documents.fields import JsonDict
-from fabula.documents.files import write_text
+from fabula.documents.files import check_absent, write_text
 from fabula.io.moments import choose_captions, read_queries
-from fabula.learn.noise.texts import make_texts, read_rewrites
+from fabula.learn.noise.texts import make_texts, read_candidates, read_rewrites
 from fabula.media.sentences import digest
 from fabula.media.stores.features import Features, Frames, write_features
 
@@ -94,8 +94,7 @@ def write_text_store(files: Sequence[str | Path], options: TextOptions, notes: N
     """Encode the captions of some files of queries; returns how many keys the store has."""
     texts = collect_texts(files, options, notes)
     if options.model is None:
-        if options.out.exists() and not options.overwrite:
-            raise InputError("exists already", file=options.out, hint="choose another name, or say --overwrite")
+        check_absent(options.out, options.overwrite)
         lines = (json.dumps({"key": key, "text": text}, ensure_ascii=False) + "\n" for key, text in texts.items())
         write_text(options.out, lines)
         return len(texts)
@@ -128,8 +127,6 @@ def texts_of_all(
     files: Sequence[str | Path], grains: Sequence[str], options: TextOptions, notes: Notes
 ) -> Iterator[str]:
     """Captions, and where the options ask for them rewritten and disturbed ones and candidates."""
-    from fabula.learn.tasks.noise import read_candidates
-
     rewrites = read_rewrites(options.rewrites) if options.rewrites is not None else {}
     for file in files:
         for grain in grains:

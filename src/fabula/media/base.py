@@ -130,6 +130,32 @@ class Extractor(Spec, ABC):
 Layout = Literal["auto", "NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class NetworkExtractor(Extractor):
+    """A network of the user's: its file is the weights, and tells how many numbers it gives."""
+
+    licence: ClassVar[str] = "the user's to know: the weights are a file of theirs"
+    needs_weights: ClassVar[bool] = True
+
+    layout: Layout = "auto"
+
+    @property
+    def dim(self) -> int:
+        return measure(self, self.weights_digest())
+
+    def network_file(self) -> Path:
+        path = self.weights_file()
+        assert path is not None  # needs_weights
+        return path
+
+
+@functools.lru_cache(maxsize=8)
+def measure(extractor: Extractor, digest: str | None) -> int:
+    """How many numbers it gives, by trying; the digest is that of its file."""
+    size = extractor.size
+    return int(extractor.embed(np.zeros((1, extractor.clip, size, size, 3), np.uint8)).shape[1])
+
+
 def arrange(x: NDArray[np.float32], layout: str) -> NDArray[np.float32]:
     """[N, T, H, W, C] in the order that a network wants; where it knows no time, the frame in the middle."""
     if "T" not in layout:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.documents.fields import JsonDict
-from fabula.documents.files import check_path
+from fabula.documents.files import check_absent, check_path
 from fabula.jobs.folder import Folder, begin
 from fabula.jobs.runner import InProcess, Runner, run_pass
 from fabula.media.base import Clips, Extractor, cut_clips, hash_file, stamp
@@ -260,8 +260,7 @@ def name_part(id: str, path: Path) -> str:
 
 def check_target(plan: Plan) -> None:
     """What `write_features` would refuse at the end is refused before hours of work."""
-    if plan.out.exists() and not plan.overwrite:
-        raise InputError("exists already", file=plan.out, hint="choose another name, or say --overwrite")
+    check_absent(plan.out, plan.overwrite)
     if not is_file_store(plan.out):
         check_replaceable(plan.out)
 

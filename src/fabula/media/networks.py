@@ -9,14 +9,13 @@ the frames of a clip become one vector. docs/features.md names where each settin
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from fabula.media import base
-from fabula.media.base import Array, Clips, Layout, Vectors, arrange, pool
+from fabula.media.base import Array, Clips, Vectors, arrange, pool
 from fabula.media.devices import Library
 from fabula.media.extractors import onnx, torchscript
 
@@ -24,16 +23,13 @@ ENDING = ".onnx"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkFile(base.Extractor):
+class NetworkFile(base.NetworkExtractor):
     """Base of recipes: the file of the network is its weights."""
 
-    licence: ClassVar[str] = "the user's to know: the weights are a file of theirs"
     packages: ClassVar[tuple[str, ...]] = ("torch", "onnxruntime")
-    needs_weights: ClassVar[bool] = True
 
     frames: Literal["clip", "middle", "mean", "max"] = "clip"  # the network sees the clip · one frame · each, pooled
     colours: Literal["RGB", "BGR"] = "RGB"  # their order; mean and std are of red, green, blue in either
-    layout: Layout = "auto"
     output: str = ""  # of several outputs the one of this name; empty: the first
 
     @property
@@ -43,10 +39,6 @@ class NetworkFile(base.Extractor):
     @property
     def is_onnx(self) -> bool:
         return str(self.weights or "").lower().endswith(ENDING)
-
-    @property
-    def dim(self) -> int:
-        return measure(self, self.weights_digest())
 
     def embed(self, clips: Clips) -> Vectors:
         n, T = clips.shape[:2]
@@ -63,8 +55,7 @@ class NetworkFile(base.Extractor):
 
     def run(self, clips: Clips) -> Array:
         """What the network gives for clips of its own length."""
-        path = self.weights_file()
-        assert path is not None
+        path = self.network_file()
         x = self.normalise(clips)
         if self.colours == "BGR":
             x = x[..., ::-1]
@@ -72,10 +63,3 @@ class NetworkFile(base.Extractor):
             return onnx.run_clips(onnx.open_session(path, self.threads, self.device), x, self.layout, self.output, path)
         layout = self.layout if self.layout != "auto" else "NCTHW" if self.frames == "clip" else "NCHW"
         return torchscript.run_file(path, arrange(x, layout), self.device, self.threads, self.output)
-
-
-@functools.lru_cache(maxsize=8)
-def measure(extractor: NetworkFile, digest: str | None) -> int:
-    """How many numbers it gives, by trying; the digest is that of its file."""
-    size = extractor.size
-    return int(extractor.embed(np.zeros((1, extractor.clip, size, size, 3), np.uint8)).shape[1])

@@ -10,7 +10,7 @@ from statistics import mean, stdev
 import fabula
 from fabula.core.errors import FabulaError
 from fabula.documents.fields import JsonDict
-from fabula.papers.table import Column, Printed, Table
+from fabula.papers.table import Column, Printed, Row, Table
 
 Documents = Mapping[str, Sequence[Mapping[str, object]]]  # part → what the steps of each seed wrote, by name
 ROUND = 12  # decimals of numbers in JSON
@@ -40,16 +40,10 @@ class Cell:
 class Line:
     """A row with its numbers."""
 
-    number: int  # of the row, from 0
-    labels: tuple[str, ...]
-    section: str
+    row: Row
     cells: tuple[Cell, ...]
     problem: str  # why it is not run, or not whole; "": it is
     signatures: Mapping[str, tuple[str, ...]]  # of its numbers, by protocol
-
-    @property
-    def name(self) -> str:
-        return " ".join(filter(None, (self.section, *self.labels)))
 
     @property
     def is_run(self) -> bool:
@@ -84,8 +78,8 @@ class Outcome:
             "columns": [column.title for column in self.table.columns],
             "rows": [
                 {
-                    "section": line.section,
-                    "labels": list(line.labels),
+                    "section": line.row.section,
+                    "labels": list(line.row.labels),
                     "not run": line.problem or None,
                     "cells": [cell_json(cell) for cell in line.cells],
                 }
@@ -110,9 +104,8 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, ROUND)
 
 
-def make_line(table: Table, number: int, documents: Documents, problem: str) -> Line:
+def make_line(table: Table, row: Row, documents: Documents, problem: str) -> Line:
     """A row from what its steps wrote; without documents as the paper prints it."""
-    row = table.rows[number]
     cells, signatures = list[Cell](), dict[str, tuple[str, ...]]()
     empty: list[str] = []
     for column, printed in zip(table.columns, row.paper, strict=True):
@@ -132,7 +125,7 @@ def make_line(table: Table, number: int, documents: Documents, problem: str) -> 
             empty.append(column.title)
     if empty and not problem:
         problem = f"no number of {', '.join(empty)} in what the steps wrote"
-    return Line(number, row.labels, row.section, tuple(cells), problem, signatures)
+    return Line(row, tuple(cells), problem, signatures)
 
 
 def fill_key(key: str, variables: Mapping[str, str]) -> str:

@@ -24,7 +24,8 @@ def head_of(outcome: Outcome) -> list[str]:
 def body_of(outcome: Outcome) -> Iterator[list[str]]:
     """Three lines for a row: ours, the paper's, the difference; of a row that is not run the paper's alone."""
     for line in outcome.lines:
-        labels = [f"{line.section}: {line.labels[0]}" if line.section else line.labels[0], *line.labels[1:]]
+        section, (first, *others) = line.row.section, line.row.labels
+        labels = [f"{section}: {first}" if section else first, *others]
         blank = [""] * len(labels)
         columns = list(zip(outcome.table.columns, line.cells, strict=True))
         ran = line.is_run
@@ -63,12 +64,11 @@ def notes_of(outcome: Outcome) -> list[str]:
     seeds = [f"mean ± standard deviation over the seeds {', '.join(map(str, outcome.seeds))}"] if trained else []
     signed = [f"{protocol}: {' · '.join(texts)}" for protocol, texts in outcome.signatures.items()]
     absent = [
-        f"{'not whole' if line.is_run else 'not run'}: {line.name}: {line.problem}"
+        f"{'not whole' if line.is_run else 'not run'}: {line.row.name}: {line.problem}"
         for line in outcome.lines
         if line.problem
     ]
-    rows = outcome.table.rows
-    remarks = [f"{line.name}: {rows[line.number].note}" for line in outcome.lines if rows[line.number].note]
+    remarks = [f"{line.row.name}: {line.row.note}" for line in outcome.lines if line.row.note]
     return [*seeds, *signed, *absent, *remarks]
 
 

@@ -27,7 +27,7 @@ from fabula.papers.outcome import Line, Outcome, make_line
 from fabula.papers.own import run_own
 from fabula.papers.plan import FIRST_SEED, OWN, SEEDED, Plan, Step, needed_sources, place_words
 from fabula.papers.sources import Inputs
-from fabula.papers.table import Table
+from fabula.papers.table import Row, Table
 
 Execute = Callable[[Sequence[str], Path], None]  # a command line of fabula, and the file for what it prints
 STEPS = "steps"
@@ -97,7 +97,10 @@ def run_tables(
 ) -> list[Outcome]:
     """Run what can be run; the numbers of every row beside the paper's, and what a row that is not run needs."""
     plan = Plan(Inputs(options.data, options.features), options.simulate)
-    drafts = [(table, [draft_line(plan, table, i, options) for i in table.select(options.rows)]) for table in tables]
+    drafts = [
+        (table, [draft_line(plan, table, table.rows[i], options) for i in table.select(options.rows)])
+        for table in tables
+    ]
     if not plan.steps:
         needs = dict.fromkeys(line.problem for _, lines in drafts for line, _ in lines)
         raise SpecError("nothing can be run: " + "; ".join(needs))
@@ -129,11 +132,11 @@ def seeds_of(options: RunOptions) -> range:
 Keys = dict[str, list[dict[str, str]]]  # part → the steps of each seed by name
 
 
-def draft_line(plan: Plan, table: Table, number: int, options: RunOptions) -> tuple[Line, Keys]:
+def draft_line(plan: Plan, table: Table, row: Row, options: RunOptions) -> tuple[Line, Keys]:
     """A row as the paper prints it, why it is not run, and the keys of its steps."""
-    row, keys, problems = table.rows[number], Keys(), list[str]()
+    keys, problems = Keys(), list[str]()
     if row.needs:
-        return make_line(table, number, {}, f"needs {row.needs}"), keys
+        return make_line(table, row, {}, f"needs {row.needs}"), keys
     seeded = any(line.split(maxsplit=1)[0] in SEEDED or "{seed}" in line for line in row.steps)
     for part in table.parts_of(row):
         for seed in seeds_of(options) if seeded else [FIRST_SEED]:
@@ -142,7 +145,7 @@ def draft_line(plan: Plan, table: Table, number: int, options: RunOptions) -> tu
                 problems.append(found)
                 break
             keys.setdefault(part, []).append(found)
-    return make_line(table, number, {}, "; ".join(dict.fromkeys(problems))), keys
+    return make_line(table, row, {}, "; ".join(dict.fromkeys(problems))), keys
 
 
 def do_all(plan: Plan, folder: Folder, options: RunOptions, execute: Execute, progress: Progress) -> dict[str, str]:
@@ -169,7 +172,7 @@ def read_line(folder: Folder, plan: Plan, table: Table, line: Line, keys: Keys, 
         part: [{name: read_output(folder, plan.steps[key]) for name, key in one.items()} for one in seeds]
         for part, seeds in keys.items()
     }
-    return make_line(table, line.number, documents, problem)
+    return make_line(table, line.row, documents, problem)
 
 
 def read_output(folder: Folder, step: Step) -> object:

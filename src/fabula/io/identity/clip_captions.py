@@ -22,6 +22,7 @@ from fabula.core.errors import InputError
 from fabula.core.notes import name_id
 from fabula.documents.document import FileDocument, open_document
 from fabula.documents.fields import Source
+from fabula.documents.files import words_of_name
 from fabula.io.format import Format
 from fabula.io.identity import group_clips
 from fabula.io.identity.captionsets import Sets
@@ -110,7 +111,7 @@ def find_tables(folder: Path, split: str) -> SplitFiles | None:
     LSMDC16_annos_val_blank.csv   captions, before LSMDC16_annos_val.csv      valSets.csv   sets
     LSMDC16_annos_val_onlyIDs_NEW.csv, references_val_new.csv   ids
     """
-    tables = {f: split_words(f.name) for f in sorted(folder.iterdir()) if f.suffix.lower() in TABLES}
+    tables = {f: words_of_name(f.name) for f in sorted(folder.iterdir()) if f.suffix.lower() in TABLES}
     names = SPLITS.get(split, (split,))
     sets = [f for f, words in tables.items() if any(f"{n}sets" in words or {n, "sets"} <= set(words) for n in names)]
     of_split = [
@@ -127,10 +128,6 @@ def find_tables(folder: Path, split: str) -> SplitFiles | None:
         one_of(ids, split, "ids", folder) if blanks and ids else None,
         one_of([f for f in sets if f.stem.lower() == f"{split}sets"] or sets, split, "sets", folder) if sets else None,
     )
-
-
-def split_words(name: str) -> list[str]:
-    return re.split(r"[^a-z0-9]+", name.lower())
 
 
 def one_of(files: list[Path], split: str, what: str, folder: Path) -> Path:

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from fabula.core import atomic
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.documents.files import check_path, load_json, name_write_failures
+from fabula.documents.files import check_absent, check_path, load_json, name_write_failures
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.identity.blank_features import BlankReader, Paragraph, captions_of, read_all
 from fabula.learn.identity.split_sets import has_split, read_sets_of
@@ -143,8 +143,7 @@ def tune(
 ) -> float:
     """Tune the encoder and write its folder; returns the share of blanks that it tells right in the last epoch."""
     out = check_path(options.out)
-    if out.exists() and not options.overwrite:
-        raise InputError("exists already", file=out, hint="choose another name, or say --overwrite")
+    check_absent(out, options.overwrite)
     letters = load_json(options.genders)
     if not isinstance(letters, dict):
         raise InputError("not an object", file=options.genders, hint='it is {"clip": ["M", "F"], …}')

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
-from fabula.documents.files import check_path
+from fabula.documents.files import check_path, words_of_name
 from fabula.evaluate.captionsets import read_captionsets
 from fabula.io.identity.captionsets import SetText
-from fabula.io.identity.clip_captions import BLANK, find_tables, split_words
+from fabula.io.identity.clip_captions import BLANK, find_tables
 from fabula.learn.splits import pick_split
 
 
 def has_json(folder: Path, split: str) -> bool:
-    return any(split in split_words(file.name) for file in folder.glob("*.json*"))
+    return any(split in words_of_name(file.name) for file in folder.glob("*.json*"))
 
 
 def has_split(folder: Path, split: str) -> bool:

@@ -22,12 +22,13 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes, name_id
 from fabula.data.moments import Id, Query
 from fabula.documents.document import open_document
-from fabula.documents.fields import Source
+from fabula.documents.fields import JsonObject, Source
 
 KINDS = ("static", "dynamic")
 NAMES = {"true": "rewrite", "static": "disturb_static", "dynamic": "disturb_dynamic"}  # in files
 MADE = 3  # wrong captions of a kind, as in the paper
 HINT = 'a line is {"desc_id", "rewrites": {"rewrite": […], "disturb_static": […], "disturb_dynamic": […]}}'
+CANDIDATES = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +103,26 @@ def read_rewrites(path: Path) -> dict[Id, dict[str, tuple[str, ...]]]:
     if not rewrites:
         raise InputError("no line has rewrites", file=path, hint="fabula annotate run --rewrites asks for them")
     return rewrites
+
+
+def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
+    """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
+    source = Source(open_document(path), noun="moment")
+    candidates: dict[Id, tuple[JsonObject, ...]] = {}
+    for number, entry in source.document.numbered():
+        at = f"line {number}"
+        entry = source.mapping(entry, at, hint=CANDIDATES)
+        id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
+        if id in candidates:
+            raise source.wrong("this id stands twice", id, "desc_id", "ids are unique")
+        listed = source.listing(source.entry(entry, "candidates", id, at), "candidates", id, CANDIDATES)
+        candidates[id] = tuple(read_candidate(one, source, id) for one in listed)
+    return candidates
+
+
+def read_candidate(one: object, source: Source, id: Id) -> JsonObject:
+    entry = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, CANDIDATES)
+    text = source.caption(source.entry(entry, "text", id, "candidates"), "candidates.text", id)
+    if not any(c.isalnum() for c in text):
+        raise source.wrong("a caption without words", id, "candidates", "leave it out")
+    return {"text": text, **{k: v for k, v in entry.items() if k == "branch" and isinstance(v, str)}}

@@ -8,7 +8,6 @@ the one that is chosen, and, with a calibration, probabilities.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from fabula.core.notes import Notes, Progress, name_id
 from fabula.core.options import MUST, option, same_as
 from fabula.data.moments import Id, Query
 from fabula.documents.fields import JsonDict, JsonObject
+from fabula.documents.files import words_of_name
 from fabula.learn import options as shared
 from fabula.learn.options import Scores
 from fabula.learn.tasks import base
@@ -33,7 +33,6 @@ from fabula.learn.tasks.vcmr import (
 )
 
 if TYPE_CHECKING:
-    from fabula.documents.fields import Source as Fields
     from fabula.learn.models.noise_scorer import Config, Model
     from fabula.learn.noise.calibrate import CaptionCalibration
     from fabula.learn.noise.data import Judged, Pairs, Shown
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 Granularity = Literal["fig", "cog"]
 MODELS = ("noise_scorer", "noise_head")
-HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,7 +268,7 @@ class Task(base.Task):
         from fabula.learn.noise.calibrate import read_calibration
         from fabula.learn.noise.data import Judged
         from fabula.learn.noise.scorer import digest_weights
-        from fabula.learn.noise.texts import make_texts, read_rewrites
+        from fabula.learn.noise.texts import CANDIDATES, make_texts, read_candidates, read_rewrites
 
         chosen = must_agree(options.captions, "--captions", options.format)
         granularity, _ = granularity_of(metadata, "captions", chosen, "--captions", notes)
@@ -295,7 +293,7 @@ class Task(base.Task):
             units.append(Judgement(query, captions, (), wrong))
             examples.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
         if not units:
-            raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
+            raise InputError("no moment has candidates", file=options.candidates, hint=CANDIDATES)
         shown.check((text, u.query.id) for u, captions in zip(units, examples, strict=True) for text in captions)
         weights = digest_weights(model)
         known = None if options.calibration is None else read_calibration(options.calibration, weights)
@@ -381,40 +379,10 @@ def with_words(queries: Mapping[Id, Query], notes: Notes) -> dict[Id, Query]:
 
 def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | None:
     path = options.val or options.data
-    if options.val is None and not (path.is_dir() and any("val" in part_name(f) for f in path.iterdir())):
+    if options.val is None and not (path.is_dir() and any("val" in words_of_name(f.name) for f in path.iterdir())):
         return None
     queries = with_words(read_split(path, "val", options.captions, options.format, notes), notes)
     return only_inside(queries, path, options.skip_bad, notes)
-
-
-def part_name(file: Path) -> list[str]:
-    return re.split(r"[^a-z0-9]+", file.name.lower())
-
-
-def read_candidates(path: Path) -> dict[Id, tuple[JsonObject, ...]]:
-    """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
-    from fabula.documents.document import open_document
-    from fabula.documents.fields import Source as Fields
-
-    source = Fields(open_document(path), noun="moment")
-    candidates: dict[Id, tuple[JsonObject, ...]] = {}
-    for number, entry in source.document.numbered():
-        at = f"line {number}"
-        entry = source.mapping(entry, at, hint=HINT)
-        id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
-        if id in candidates:
-            raise source.wrong("this id stands twice", id, "desc_id", "ids are unique")
-        listed = source.listing(source.entry(entry, "candidates", id, at), "candidates", id, HINT)
-        candidates[id] = tuple(read_candidate(one, source, id) for one in listed)
-    return candidates
-
-
-def read_candidate(one: object, source: Fields, id: Id) -> JsonObject:
-    entry = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
-    text = source.caption(source.entry(entry, "text", id, "candidates"), "candidates.text", id)
-    if not any(c.isalnum() for c in text):
-        raise source.wrong("a caption without words", id, "candidates", "leave it out")
-    return {"text": text, **{k: v for k, v in entry.items() if k == "branch" and isinstance(v, str)}}
 
 
 def as_lines(result: Scored) -> Iterable[JsonDict]:

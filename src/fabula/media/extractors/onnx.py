@@ -12,7 +12,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,27 +25,17 @@ ORDERS = {(4, 1): "NCHW", (4, 3): "NHWC", (5, 1): "NCTHW", (5, 2): "NTCHW", (5, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extractor(base.Extractor):
+class Extractor(base.NetworkExtractor):
     """The file of the network is its weights."""
 
     name = "onnx"
     library = "onnx"
-    licence = "the user's to know: the weights are a file of theirs"
     packages = ("onnxruntime",)
-    needs_weights: ClassVar[bool] = True
 
-    layout: Layout = "auto"
     output: str = ""  # name of the output; empty: the first
 
-    @property
-    def dim(self) -> int:
-        path = self.weights_file()
-        assert path is not None
-        return measure(path, self)
-
     def embed(self, clips: Clips) -> Vectors:
-        path = self.weights_file()
-        assert path is not None
+        path = self.network_file()
         session = open_session(path, self.threads, self.device)
         return pool(run_clips(session, self.normalise(clips), self.layout, self.output, path), self.name)
 
@@ -109,13 +99,6 @@ def run_session(session: Any, output: str, name: str, x: Array, path: Path) -> A
             file=path,
             hint="declare what it wants: size, clip, layout",
         ) from None
-
-
-@functools.lru_cache(maxsize=8)
-def measure(path: Path, extractor: Extractor) -> int:
-    """How many numbers it gives, by trying."""
-    size = extractor.size
-    return int(extractor.embed(np.zeros((1, extractor.clip, size, size, 3), np.uint8)).shape[1])
 
 
 def say(error: Exception) -> str:

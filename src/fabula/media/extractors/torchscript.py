@@ -12,39 +12,26 @@ import functools
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, SpecError
 from fabula.media import base
 from fabula.media._torch import import_torch, move, run_torch
-from fabula.media.base import Array, Clips, Layout, Vectors, arrange, pool
+from fabula.media.base import Array, Clips, Vectors, arrange, pool
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extractor(base.Extractor):
+class Extractor(base.NetworkExtractor):
     """The file of the network is its weights."""
 
     name = "torchscript"
-    licence = "the user's to know: the weights are a file of theirs"
     packages = ("torch",)
-    needs_weights: ClassVar[bool] = True
-
-    layout: Layout = "auto"
-
-    @property
-    def dim(self) -> int:
-        path = self.weights_file()
-        assert path is not None
-        return measure(path, self)
 
     def embed(self, clips: Clips) -> Vectors:
-        path = self.weights_file()
-        assert path is not None
+        path = self.network_file()
         layout = self.layout if self.layout != "auto" else "NCHW" if self.clip == 1 else "NCTHW"
         return pool(run_file(path, arrange(self.normalise(clips), layout), self.device, self.threads), self.name)
 
@@ -87,10 +74,3 @@ def load_network(path: Path, device: str) -> Any:
         reason = " ".join(str(error).split())[:100]
         raise InputError(f"not a TorchScript file ({reason})", file=path, hint="save it with torch.jit.save") from None
     return move(network, device)
-
-
-@functools.lru_cache(maxsize=8)
-def measure(path: Path, extractor: Extractor) -> int:
-    """How many numbers it gives, by trying."""
-    size = extractor.size
-    return int(extractor.embed(np.zeros((1, extractor.clip, size, size, 3), np.uint8)).shape[1])

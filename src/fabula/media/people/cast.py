@@ -30,7 +30,7 @@ from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import Progress, silent
 from fabula.documents.fields import JsonDict, JsonObject
-from fabula.documents.files import check_path, name_write_failures, parse_json
+from fabula.documents.files import check_absent, check_path, name_write_failures, parse_json
 from fabula.media.base import Array
 from fabula.media.people.base import Floats, Ints
 from fabula.media.people.cluster import Clusterer, clusterer, impossible_merges
@@ -231,8 +231,7 @@ def check_store(path: Path, overwrite: bool) -> None:
         )
     if path.is_dir():
         raise InputError("is a folder", file=path, hint="choose another name")
-    if path.exists() and not overwrite:
-        raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
+    check_absent(path, overwrite)
 
 
 def write_arrays(path: Path, arrays: Iterator[tuple[str, Array]]) -> None:

@@ -15,7 +15,7 @@ from fabula.core import atomic
 from fabula.core.errors import InputError, import_extra, shown
 from fabula.core.memory import available
 from fabula.documents.fields import JsonObject
-from fabula.documents.files import check_path, dump_json, name_write_failures
+from fabula.documents.files import check_absent, check_path, dump_json, name_write_failures
 from fabula.media.base import Array
 from fabula.media.stores.kinds import H5, METADATA, summarize
 
@@ -38,8 +38,7 @@ def write_features(
     other programs can read it as ever.
     """
     path = check_path(path)
-    if path.exists() and not overwrite:
-        raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
+    check_absent(path, overwrite)
     with name_write_failures(path):
         target = Path(os.path.realpath(path))
         if is_file_store(path):

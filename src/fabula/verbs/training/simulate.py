@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -12,6 +11,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
 from fabula.core.options import Options, read_keywords, with_options
 from fabula.data.stories import Corpus, Story
+from fabula.documents.files import words_of_name
 from fabula.io.format import Format
 from fabula.learn.options import SimulateOptions
 from fabula.verbs.keywords import SimulateKeywords, WorldKeywords
@@ -62,7 +62,7 @@ def list_splits(path: Path) -> list[Path]:
     """The files of a folder of splits, as `train --data` takes it; a file itself."""
     if not path.is_dir():
         return [path]
-    files = [f for f in sorted(path.glob("*.json*")) if SPLITS & set(re.split(r"[^a-z0-9]+", f.name.lower()))]
+    files = [f for f in sorted(path.glob("*.json*")) if SPLITS & set(words_of_name(f.name))]
     if not files:
         hint = "name the files themselves, or keep files with train, val or test in their names"
         raise InputError("no file of a split", file=path, hint=hint)
