@@ -182,3 +182,33 @@ class Pcfg:
         whole: bool = False,
         allowed: NDArray[np.uint64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]: ...
+
+def best_places(
+    values: NDArray[np.float32], best: NDArray[np.float32], places: NDArray[np.int64], threads: int
+) -> None: ...
+def best_of_stretches(
+    values: NDArray[np.float32], counts: NDArray[np.int64], best: NDArray[np.float32], nothing: float, threads: int
+) -> None: ...
+def compare_clips(
+    queries: NDArray[np.float32],
+    clips: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    extents: NDArray[np.int64],
+    out: NDArray[np.float32],
+    threads: int,
+) -> None: ...
+def best_spans(
+    starts: NDArray[np.float32],
+    ends: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    shortest: int,
+    longest: int,
+    rows: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    lasts: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    threads: int,
+) -> None: ...
+def suppress_spans(
+    spans: NDArray[np.float64], videos: NDArray[np.int64], threshold: float, stays: NDArray[np.bool_], threads: int
+) -> None: ...

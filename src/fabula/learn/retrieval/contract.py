@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fabula import _kernels
 from fabula.learn import batch as shared
 
 Labels = Literal["inside", "ceil", "hero"]
@@ -127,6 +129,7 @@ class Retriever(Protocol):
 
 
 NOTHING = -1e10  # the score of a clip that is not there
+CLIPS_A_BLOCK = 2048  # clips that are multiplied with a block of queries at a time
 
 
 def hide(scores: Tensor, mask: Tensor) -> Tensor:
@@ -136,8 +139,49 @@ def hide(scores: Tensor, mask: Tensor) -> Tensor:
 
 def best_clip(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """max over a video's clips of query · clip. [Q, H], [N, T, H], [N, T] → [Q, N]"""
+    if torch.is_inference_mode_enabled() and clips.device.type == "cpu" and query.dtype == clips.dtype:
+        return best_clip_there(query, clips, mask)
     every = torch.einsum("qh,nth->qnt", query, clips)
     return hide(every, mask).amax(-1)
+
+
+def best_clip_there(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
+    """The same without gradients: only clips that are there are multiplied, a block that a cache holds at a time."""
+    step = max(1, CLIPS_A_BLOCK // max(1, clips.shape[1]))
+    counts = mask.sum(1)
+    parts = []
+    for i in range(0, len(clips), step):
+        block, there = clips[i : i + step], mask[i : i + step]
+        flat = block.flatten(0, 1) if bool(there.all()) else block[there]
+        parts.append(best_of_stretches(query @ flat.T, counts[i : i + step]))
+    return torch.cat(parts, 1) if parts else query.new_zeros(len(query), 0)
+
+
+def best_of_stretches(values: Tensor, counts: Tensor) -> Tensor:
+    """The largest of each stretch of a row, NOTHING of an empty one. [Q, M], lengths [B] → [Q, B]"""
+    if (kernels := kernels_for(values)) is None:
+        return best_of_stretches_python(values, counts)
+    best = values.new_empty(len(values), len(counts))
+    kernels.best_of_stretches(values.numpy(), counts.numpy(), best.numpy(), NOTHING, thread_count())
+    return best
+
+
+def best_of_stretches_python(values: Tensor, counts: Tensor) -> Tensor:
+    """The readable twin of the kernel."""
+    best = values.new_full((len(values), len(counts)), NOTHING)
+    whose = torch.arange(len(counts)).repeat_interleave(counts).expand(len(values), -1)
+    return best.scatter_reduce_(1, whose, values, "amax")
+
+
+def kernels_for(*tensors: Tensor) -> ModuleType | None:
+    """The compiled kernels if they serve these tensors: float32 on the CPU, one number behind the other."""
+    served = all(t.device.type == "cpu" and t.dtype == torch.float32 and t.is_contiguous() for t in tensors)
+    return _kernels.native() if served and not any(t.requires_grad for t in tensors) else None
+
+
+def thread_count() -> int:
+    """How many threads a kernel may use here: what the process may use, and no more than torch uses (1 in workers)."""
+    return min(_kernels.threads(), torch.get_num_threads())
 
 
 def pad_rows(rows: Sequence[Tensor], length: int | None = None) -> tuple[Tensor, Tensor]:

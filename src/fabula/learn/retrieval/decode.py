@@ -23,8 +23,11 @@ from torch import Tensor
 from fabula.core.errors import SpecError
 from fabula.data.moments import clip_seconds
 from fabula.documents.fields import JsonDict
-from fabula.learn.retrieval.contract import Ends
+from fabula.learn.retrieval.contract import Ends, kernels_for, thread_count
 from fabula.match.nms import shifted_nms
+
+
+ROOM = 16_000_000  # numbers of one block: 64 MB
 
 
 @dataclass(frozen=True)
@@ -84,26 +87,72 @@ class Spans(NamedTuple):
     score: Tensor  # [Q, K] 0: none
 
 
+def best_places(values: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """The best `most` of each row and their places, best first, ties by place; NaN counts as −∞. [Q, N] → [Q, K]"""
+    if (kernels := kernels_for(values)) is None:
+        return best_places_python(values, most)
+    best = values.new_empty(len(values), most)
+    places = torch.empty(len(values), most, dtype=torch.int64)
+    kernels.best_places(values.numpy(), best.numpy(), places.numpy(), thread_count())
+    return best, places
+
+
+def best_places_python(values: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """The readable twin of the kernel: `topk` finds the last value that is taken, places decide who has it."""
+    values = torch.where(values.isnan(), -torch.inf, values)
+    last = values.topk(most).values[:, -1:]
+    above, level = values > last, values == last
+    chosen = above | (level & (level.cumsum(1) <= most - above.sum(1, keepdim=True)))
+    places = chosen.nonzero()[:, 1].view(len(values), most)
+    best, order = values.gather(1, places).sort(dim=1, descending=True, stable=True)
+    return best, places.gather(1, order)
+
+
 def score_spans(start: Tensor, end: Tensor, weight: Tensor, d: Decoding) -> Spans:
-    """The best spans by w · p_st · p_ed. start, end: probabilities [Q, R, T]; weight [Q, R], 0: no row."""
-    Q, _R, T = start.shape
+    """The best spans by w · p_st · p_ed; on equal scores by row, first, last. start, end: probabilities [Q, R, T];
+    weight [Q, R], 0: no row."""
+    Q, R, T = start.shape
+    lengths = max(0, min(d.max_length, T) - d.min_length)
+    kernels = kernels_for(start, end, weight) if d.unravel is None else None
+    if kernels is None or not lengths or not R:
+        return score_spans_python(start, end, weight, d)
+    K = min(d.before_nms, R * T * lengths)
+    spans = Spans(*(torch.empty(Q, K, dtype=torch.int64) for _ in range(3)), start.new_empty(Q, K))
+    arrays = (t.numpy() for t in (start, end, weight))
+    kernels.best_spans(*arrays, d.min_length, d.max_length, *(t.numpy() for t in spans), thread_count())
+    return spans
+
+
+def score_spans_python(start: Tensor, end: Tensor, weight: Tensor, d: Decoding) -> Spans:
+    """The readable twin of the kernel: the scores of all spans, of a few queries at a time."""
+    Q, R, T = start.shape
     lengths = range(d.min_length, min(d.max_length, T))
-    if not len(lengths):
+    if not len(lengths) or not R:
         none = torch.zeros(Q, 0, dtype=torch.int64, device=start.device)
         return Spans(none, none, none, start.new_zeros(Q, 0))
-    begun = start * weight[..., None]
-    if d.unravel is not None:
-        return score_unravelled(begun, end, d)
-    # [Q, R, T, D]: end probability `length` clips after the start, 0 beyond the last clip
-    n = torch.arange(T, device=start.device)[:, None] + torch.tensor(list(lengths), device=start.device)
+    step = max(1, ROOM // (R * T * (T if d.unravel is not None else len(lengths))))
+    parts = []
+    for i in range(0, Q, step):
+        begun, ends = start[i : i + step] * weight[i : i + step, :, None], end[i : i + step]
+        parts.append(span_table(begun, ends, d) if d.unravel is None else unravelled_table(begun, ends, d))
+    return Spans(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+
+
+def span_table(begun: Tensor, end: Tensor, d: Decoding) -> Spans:
+    """[Q, R, T, D]: start · weight, and the end probability `length` clips after the start, 0 beyond the last clip."""
+    T = begun.shape[-1]
+    lengths = torch.arange(d.min_length, min(d.max_length, T), device=begun.device)
+    n = torch.arange(T, device=begun.device)[:, None] + lengths
     joint = begun[..., None] * torch.where(n < T, end[..., n.clamp(max=T - 1)], 0.0)
-    flat = joint.flatten(1)
-    score, at = flat.topk(min(d.before_nms, flat.shape[1]))
-    first = at // len(lengths) % T
-    return Spans(at // (T * len(lengths)), first, first + at % len(lengths) + d.min_length, score)
+    flat = torch.where(joint > 0, joint, 0.0).flatten(1)
+    score, at = best_places_python(flat, min(d.before_nms, flat.shape[1]))
+    D = len(lengths)
+    first = at // D % T
+    places = (at // (T * D), first, first + at % D + d.min_length)
+    return Spans(*(torch.where(score > 0, place, 0) for place in places), score)
 
 
-def score_unravelled(begun: Tensor, end: Tensor, d: Decoding) -> Spans:
+def unravelled_table(begun: Tensor, end: Tensor, d: Decoding) -> Spans:
     """The same as published: the table of all starts and ends, whose flat places are read with another width."""
     T, L = begun.shape[-1], d.unravel
     assert L is not None
@@ -111,15 +160,26 @@ def score_unravelled(begun: Tensor, end: Tensor, d: Decoding) -> Spans:
     length = n - n[:, None]
     allowed = (length >= d.min_length) & (length < d.max_length)
     flat = (begun[..., None] * end[..., None, :] * allowed).flatten(1)  # [Q, R·T·T]
-    score, at = flat.topk(min(d.before_nms, flat.shape[1]))
+    score, at = best_places_python(flat, min(d.before_nms, flat.shape[1]))
     return Spans(at // (L * L), at // L % L, at % L, score)
 
 
 def suppress_spans(span: Tensor, video: Tensor, score: Tensor, threshold: float) -> Tensor:
     """Which moments stay, best first: none that overlaps a better one that stays, of its video, by IoU > threshold.
 
-    [Q, K, 2], [Q, K], [Q, K] → [Q, K] bool. Sorted by score; match/nms.py for many queries at once.
+    [Q, K, 2] double, [Q, K], [Q, K] → [Q, K] bool. Sorted by score; match/nms.py for many queries at once.
     """
+    kernels = kernels_for()
+    if kernels is None or span.device.type != "cpu" or span.dtype != torch.float64:
+        return suppress_spans_python(span, video, score, threshold)
+    stays = (score > 0).contiguous()
+    arrays = (t.contiguous().numpy() for t in (span, video))
+    kernels.suppress_spans(*arrays, threshold, stays.numpy(), thread_count())
+    return stays
+
+
+def suppress_spans_python(span: Tensor, video: Tensor, score: Tensor, threshold: float) -> Tensor:
+    """The readable twin of the kernel."""
     K = span.shape[1]
     stays = score > 0
     starts, ends = span[..., 0].contiguous(), span[..., 1].contiguous()

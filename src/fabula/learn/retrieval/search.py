@@ -1,8 +1,10 @@
 """Search of a corpus of encoded videos: encoded once, searched often; memory does not grow with queries × videos.
 
 A video longer than the model sees is several rows, windows that overlap; the corpus knows whose and from when they are.
-Scores are computed for a block of queries and a block of rows at a time (`room` numbers at most); of a block of queries
-the score of every video is kept, and of the best 100 the spans are looked for.
+Scores are computed for a block of queries and a block of rows at a time; of a block of queries (`room` numbers) the score
+of every video is kept, and of the best 100 the spans are looked for. What is discrete, and the dot products with the
+clips of those videos, is compiled (_kernels/retrieval.cpp) where tensors are float32 on the CPU; the functions that end
+in `_python` are its readable twins, which define the answer and serve everywhere else. Ties go by place in both.
 """
 
 from __future__ import annotations
@@ -12,13 +14,22 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from fabula.core.errors import SpecError
-from fabula.learn.retrieval.contract import Queries, Retriever, Videos, pad_rows
-from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
+from fabula.learn.retrieval.contract import Queries, Retriever, Videos, kernels_for, pad_rows, thread_count
+from fabula.learn.retrieval.decode import (
+    ROOM,
+    Decoding,
+    RankedMoments,
+    best_places,
+    rank_moments,
+    score_spans,
+    to_seconds,
+)
 
-ROOM = 16_000_000  # numbers of one block: 64 MB
+LANES = 32  # sums of a dot product, of every 32nd number each
 
 
 @dataclass
@@ -30,6 +41,7 @@ class Corpus:
     rows: Videos  # [R, T, …]
     owner: Tensor  # [R] int64, the number of each row's video, rising
     offset: Tensor  # [R] int64, the clip of the video with which the row begins
+    extent: Tensor | None = None  # [R] int64, clips of a row behind which `rows.spans` is 0; None: not known
     number: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,11 +187,10 @@ def search_corpus(
 ) -> Iterator[tuple[slice, Answers]]:
     """Answers for a block of queries at a time. `own` [Q]: the number of the video each is about, where that is known;
     `everywhere`: search all videos."""
-    T = corpus.rows.mask.shape[1]
-    K = int(corpus.counts.topk(min(d.videos, len(corpus))).values.sum())  # rows of a query, at most
-    band = max(1, min(d.max_length, T) - d.min_length)
-    largest = max(len(corpus.rows), K * T * band if everywhere else T * band * 4)
-    block = max(1, min(256, room // largest))
+    looked_into = min(d.videos, len(corpus)) if everywhere else 1
+    K = int(corpus.counts.topk(looked_into).values.sum())  # rows of a query, at most
+    numbers = K * corpus.rows.mask.shape[1] * 6  # similarities, logits and probabilities
+    block = max(1, min(256, room // max(len(corpus.rows), numbers)))
     with torch.inference_mode():
         for i in range(0, len(queries), block):
             part = slice(i, min(i + block, len(queries)))
@@ -193,7 +204,7 @@ def answer_queries(
     vcmr = vcmr_listed = svmr = svmr_listed = top = weights = None
     if everywhere:
         rows = score_videos(model, queries, corpus)  # [Q, R]
-        best, top = best_rows(rows, corpus).topk(min(d.videos, len(corpus)))
+        best, top = best_places(best_rows(rows, corpus), min(d.videos, len(corpus)))
         weights = torch.exp(d.alpha * best)
         vcmr_listed, vcmr = find_spans(model, queries, corpus, top, (rows, None), d)
     if own is not None:
@@ -226,21 +237,34 @@ def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
     return torch.where(there, row, corpus.firsts[videos[:, :1]]), there
 
 
-def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
-    """query · clip for some rows of each query. [Q, H], [R, T, H], [Q, K] → [Q, K, T]
-
-    A query at a time: its rows are copied into one buffer that is used again, in an eighth of the time of a copy of
-    all queries' rows.
-    """
-    Q, K = at.shape
-    T, H = clips.shape[1:]
-    out = clips.new_empty(Q, K * T)
-    buffer = clips.new_empty(K, T, H)
+def compare_clips(query: Tensor, clips: Tensor, at: Tensor, extent: Tensor | None = None) -> Tensor:
+    """query · clip for some rows of each query; behind a row's extent 0. [Q, H], [R, T, H], [Q, K] → [Q, K, T]"""
     query = query.to(clips.dtype)  # under autocast it may have another
+    query = query.contiguous()
+    if (kernels := kernels_for(query, clips)) is None:
+        return compare_clips_python(query, clips, at)
+    T = clips.shape[1]
+    extent = torch.full((len(clips),), T) if extent is None else extent
+    out = clips.new_empty(*at.shape, T)
+    arrays = (t.numpy() for t in (query, clips, at.contiguous(), extent, out))
+    kernels.compare_clips(*arrays, thread_count())
+    return out
+
+
+def compare_clips_python(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
+    """The readable twin of the kernel: 32 sums, of every 32nd number each, which are added 16 + 16, 8 + 8, …"""
+    H = clips.shape[2]
+    out = clips.new_empty(*at.shape, clips.shape[1])
     for q, rows in enumerate(at.to(clips.device)):
-        torch.index_select(clips, 0, rows, out=buffer)
-        torch.mv(buffer.view(K * T, H), query[q], out=out[q])
-    return out.view(Q, K, T)
+        products = F.pad(clips[rows] * query[q], (0, -H % LANES)).unflatten(-1, (-1, LANES))  # [K, T, H / 32, 32]
+        lanes = torch.zeros_like(products[..., 0, :])
+        for part in products.unbind(-2):
+            lanes = lanes + part
+        while lanes.shape[-1] > 1:
+            first, second = lanes.chunk(2, -1)
+            lanes = first + second
+        out[q] = lanes[..., 0]
+    return out
 
 
 def find_spans(
@@ -261,7 +285,7 @@ def find_spans(
         assert own is not None
         w = torch.exp(d.alpha * (own - own.amax(1, keepdim=True)))
     rows = corpus.rows
-    start, end = model.boundaries(compare_clips(queries.spans, rows.spans, at), rows.mask[at])  # [Q, K, T]
+    start, end = model.boundaries(compare_clips(queries.spans, rows.spans, at, corpus.extent), rows.mask[at])
     w = w * there.to(w.device)
     spans = score_spans(start.softmax(-1), end.softmax(-1), w, d)
     where = at.gather(1, spans.row.cpu())
