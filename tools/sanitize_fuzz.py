@@ -301,6 +301,55 @@ def soft_ordered(draw: Draw) -> None:
     draw.call(native.soft_ordered, cost, n, m, gamma, form, np.zeros(len(cost)), E, draw.choice(THREADS))
 
 
+def best_places(draw: Draw) -> None:
+    Q, N = draw.randrange(4), draw.randrange(1, 90)
+    K = draw.choice([1, 1, N, draw.randrange(1, 99), 0])
+    values = draw.reals(Q, N, kind=np.float32)
+    draw.call(
+        native.best_places, values, np.zeros((Q, K), np.float32), np.zeros((Q, K), np.int64), draw.choice(THREADS)
+    )
+
+
+def best_of_stretches(draw: Draw) -> None:
+    counts = np.array([draw.randrange(12) for _ in range(draw.randrange(5))], np.int64)
+    if len(counts) and not draw.often():
+        counts[0] = draw.choice([-1, 1, 5, 2**62, -(2**63)])
+    Q = draw.randrange(4)
+    values = draw.reals(Q, int(np.clip(counts, 0, 12).sum()), kind=np.float32)
+    best = np.zeros((Q, len(counts)), np.float32)
+    draw.call(native.best_of_stretches, values, counts, best, draw.real(), draw.choice(THREADS))
+
+
+def compare_clips(draw: Draw) -> None:
+    Q, K, R, T, H = (draw.randrange(1, 5) if draw.often() else draw.randrange(5) for _ in range(5))
+    H *= draw.choice([1, 7, 16, 32])
+    rows = np.array([[draw.randrange(max(R, 1)) for _ in range(K)] for _ in range(Q)], np.int64).reshape(Q, K)
+    if rows.size and not draw.often():
+        rows.flat[0] = draw.choice([-1, R, 2**62])
+    extents = np.array(
+        [draw.randrange(T + 1) if draw.often() else draw.choice([-1, T + 1]) for _ in range(R)], np.int64
+    )
+    numbers = draw.reals(Q, H, kind=np.float32), draw.reals(R, T, H, kind=np.float32)
+    draw.call(native.compare_clips, *numbers, rows, extents, np.zeros((Q, K, T), np.float32), draw.choice(THREADS))
+
+
+def best_spans(draw: Draw) -> None:
+    Q, R, T, K = draw.randrange(3), draw.randrange(4), draw.randrange(40), draw.choice([1, 5, 200, 0])
+    numbers = (abs(draw.reals(*shape, kind=np.float32)) for shape in ((Q, R, T), (Q, R, T), (Q, R)))
+    shortest = draw.randrange(4) if draw.often() else draw.choice([-1, 2**62, T])
+    longest = shortest + draw.randrange(1, 30) if draw.often() else draw.choice([0, -5, 2**62])
+    places = (np.zeros((Q, K), np.int64) for _ in range(3))
+    out = np.zeros((Q, K), np.float32)
+    draw.call(native.best_spans, *numbers, shortest, longest, *places, out, draw.choice(THREADS))
+
+
+def suppress_spans(draw: Draw) -> None:
+    Q, K = draw.randrange(4), draw.randrange(30)
+    videos = np.array([[draw.randrange(3) for _ in range(K)] for _ in range(Q)], np.int64).reshape(Q, K)
+    stays = np.array([draw.often() for _ in range(Q * K)], bool).reshape(Q, K)
+    draw.call(native.suppress_spans, draw.reals(Q, K, 2), videos, draw.real(), stays, draw.choice(THREADS))
+
+
 def lcs(draw: Draw) -> None:
     top = draw.choice([3, 3, 3, 90, 2**20])
     A, B = (
@@ -844,6 +893,11 @@ ENTRIES = {
         count_draws,
         ordered_batch,
         soft_ordered,
+        best_places,
+        best_of_stretches,
+        compare_clips,
+        best_spans,
+        suppress_spans,
         lcs,
         sentences,
         bleu,

@@ -277,7 +277,7 @@ void best_spans(const Cube<const float> &starts, const Cube<const float> &ends, 
     require(weights.shape(0) == Q && weights.shape(1) == R && scores.shape(0) == Q, "the columns do not fit together");
     for (const auto *one : {&rows, &firsts, &lasts})
         require(one->shape(0) == Q && one->shape(1) == K, "the columns do not fit together");
-    require(shortest >= 0 && longest > shortest && K >= 1, "the lengths do not fit together");
+    require(shortest >= 0 && longest > shortest && K >= 1 && T >= 1, "the lengths do not fit together");
     const size_t least = static_cast<size_t>(shortest), most = std::min(static_cast<size_t>(longest), T);
     const float *st = starts.data(), *ed = ends.data(), *weight = weights.data();
     int64_t *row = rows.data(), *first = firsts.data(), *last = lasts.data();

@@ -49,7 +49,7 @@ from fabula.learn.models._layers import (
     rank_gap,
     reset_normal,
 )
-from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos
+from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, convolve
 
 CLS, PAD = 0, 1  # RoBERTa's <s> and <pad>
 NOTHING = -1e4  # logit of a frame that is not there, and what attention adds where nothing may be seen
@@ -331,8 +331,7 @@ class Model(CorpusModel):
         """Two convolutions over query · clip. [..., T], [..., T] → start, end [..., T]"""
         if self.config.pads == "hidden":
             z = z.masked_fill(~mask, 0.0)
-        flat = z.reshape(-1, 1, z.shape[-1])
-        start, end = (conv(flat).view(z.shape).masked_fill(~mask, NOTHING) for conv in (self.start, self.stop))
+        start, end = (convolve(z, conv).masked_fill(~mask, NOTHING) for conv in (self.start, self.stop))
         return start, end
 
     # -- training -----------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from fabula.learn.models._layers import (
     rank_gap,
     reset_normal,
 )
-from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, hide
+from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, convolve, hide
 
 
 @dataclass(frozen=True)
@@ -136,11 +136,9 @@ class Boundaries(nn.Module):
 
     def forward(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """[..., T], [..., T] → start, end [..., T]"""
-        shape = similarity.shape
         if self.pads == "hidden":
             similarity = similarity.masked_fill(~mask, 0.0)
-        z = similarity.reshape(-1, 1, shape[-1])
-        start, end = (hide(conv(z).view(shape), mask) for conv in (self.start, self.end))
+        start, end = (hide(convolve(similarity, conv), mask) for conv in (self.start, self.end))
         return start, end
 
 

@@ -26,7 +26,6 @@ from fabula.documents.fields import JsonDict
 from fabula.learn.retrieval.contract import Ends, kernels_for, thread_count
 from fabula.match.nms import shifted_nms
 
-
 ROOM = 16_000_000  # numbers of one block: 64 MB
 
 

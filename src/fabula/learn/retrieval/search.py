@@ -1,10 +1,10 @@
 """Search of a corpus of encoded videos: encoded once, searched often; memory does not grow with queries × videos.
 
 A video longer than the model sees is several rows, windows that overlap; the corpus knows whose and from when they are.
-Scores are computed for a block of queries and a block of rows at a time; of a block of queries (`room` numbers) the score
-of every video is kept, and of the best 100 the spans are looked for. What is discrete, and the dot products with the
-clips of those videos, is compiled (_kernels/retrieval.cpp) where tensors are float32 on the CPU; the functions that end
-in `_python` are its readable twins, which define the answer and serve everywhere else. Ties go by place in both.
+Scores are computed for a block of queries and a block of rows at a time; of a block of queries (`room` numbers) the
+score of every video is kept, and of the best 100 the spans are looked for. What is discrete, and the dot products with
+the clips of those videos, is compiled (_kernels/retrieval.cpp) where tensors are float32 on the CPU; the functions that
+end in `_python` are its readable twins, which define the answer and serve everywhere else. Ties go by place in both.
 """
 
 from __future__ import annotations
@@ -209,16 +209,16 @@ def answer_queries(
         vcmr_listed, vcmr = find_spans(model, queries, corpus, top, (rows, None), d)
     if own is not None:
         at, there = rows_of(own[:, None], corpus)  # [Q, W]
-        scores = torch.stack([own_scores(model, queries[q : q + 1], corpus, at[q]) for q in range(len(queries))])
-        scores = scores.masked_fill(~there.to(scores.device), -torch.inf)
+        scores = own_scores(model, queries, corpus, at).masked_fill(~there.to(corpus.rows.mask.device), -torch.inf)
         svmr_listed, svmr = find_spans(model, queries, corpus, own[:, None], (None, scores), d)
     return Answers(vcmr, vcmr_listed, svmr, svmr_listed, top, weights)
 
 
-def own_scores(model: Retriever, query: Queries, corpus: Corpus, at: Tensor) -> Tensor:
-    """The score of some rows for one query, on the model's device; 0 where it is the only one. [W]"""
-    rows = corpus.rows[at]
-    return model.video_scores(query, rows)[0] if len(at) > 1 else torch.zeros(1, device=rows.mask.device)
+def own_scores(model: Retriever, queries: Queries, corpus: Corpus, at: Tensor) -> Tensor:
+    """The score of some rows of each query, on the model's device; 0 where it is the only one. [Q, W]"""
+    if at.shape[1] == 1:
+        return torch.zeros(at.shape, device=corpus.rows.mask.device)
+    return torch.cat([model.video_scores(queries[q : q + 1], corpus.rows[rows]) for q, rows in enumerate(at)])
 
 
 def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
