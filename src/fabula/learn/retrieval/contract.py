@@ -147,14 +147,18 @@ def best_clip(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
 
 def best_clip_there(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """The same without gradients: only clips that are there are multiplied, a block that a cache holds at a time."""
-    step = max(1, CLIPS_A_BLOCK // max(1, clips.shape[1]))
-    counts = mask.sum(1)
-    parts = []
-    for i in range(0, len(clips), step):
-        block, there = clips[i : i + step], mask[i : i + step]
-        flat = block.flatten(0, 1) if bool(there.all()) else block[there]
-        parts.append(best_of_stretches(query @ flat.T, counts[i : i + step]))
-    return torch.cat(parts, 1) if parts else query.new_zeros(len(query), 0)
+    Q, (N, T, H) = len(query), clips.shape
+    step = max(1, CLIPS_A_BLOCK // max(1, T))
+    counts, best = mask.sum(1), query.new_empty(Q, N)
+    chosen, products = clips.new_empty(step * T, H), query.new_empty(Q * step * T)  # used again by every block
+    for i in range(0, N, step):
+        few = slice(i, i + step)
+        flat, n = clips[few].flatten(0, 1), int(counts[few].sum())
+        if n < len(flat):
+            flat = torch.index_select(flat, 0, mask[few].flatten().nonzero()[:, 0], out=chosen[:n])
+        torch.mm(query, flat.T, out=products[: Q * n].view(Q, n))
+        best[:, few] = best_of_stretches(products[: Q * n].view(Q, n), counts[few])
+    return best
 
 
 def convolve(z: Tensor, conv: nn.Conv1d) -> Tensor:
