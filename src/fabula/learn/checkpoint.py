@@ -21,6 +21,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 import fabula
 from fabula.core.errors import FabulaError, InputError, shown
@@ -211,6 +212,17 @@ def describe(t: Tensor | None) -> str:
     return f"{shown(tuple(t.shape))}{kind}"
 
 
+class WithoutDraws(TorchFunctionMode):
+    """No weights are drawn: of weights without memory torch would load its compiler to do so, for seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init" or func.__name__ in ("normal_", "uniform_"):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **kwargs or {})
+
+
 def load_model(path: str | Path) -> tuple[nn.Module, JsonDict]:
     """The model of a checkpoint, ready to predict, and the header."""
     tensors, header = read(path, weights_only=True)
@@ -221,7 +233,7 @@ def load_model(path: str | Path) -> tuple[nn.Module, JsonDict]:
     config = config_of(cls.config_class, header["config"], path)
     weights = {n.removeprefix("model."): t for n, t in tensors.items()}
     try:
-        with torch.device("meta"), warnings.catch_warnings():
+        with torch.device("meta"), WithoutDraws(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check_weights(cls(config), weights, path)  # a model without memory: a wrong config costs nothing
         model: nn.Module = cls(config)

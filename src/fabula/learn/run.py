@@ -19,7 +19,7 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.registry import close_to
 from fabula.documents.fields import JsonDict, JsonObject
-from fabula.learn import checkpoint, official
+from fabula.learn import checkpoint
 from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
@@ -241,6 +241,8 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
 
 def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start, Weights]:
     """Read weights that the authors' code saved; their shapes give part of the config."""
+    from fabula.learn import official
+
     known = {f.name for f in fields(Model.config_class)}
     sizes = {n: v for n, v in official.read_sizes(path, Model.name).items() if n in known}
     if "outside" in known:
@@ -269,6 +271,8 @@ def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: Train
 
 def find_part(model: nn.Module, part: str) -> tuple[str, ...]:
     """The prefixes of a part's weights."""
+    from fabula.learn import official
+
     parts: dict[str, tuple[str, ...]] = dict(getattr(model, "parts", {}))
     if (name := str(model.name)) in official.TABLES:
         parts.setdefault("encoder", tuple(official.TABLES[name].encoder))

@@ -30,10 +30,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from fabula.core.errors import FabulaError, InputError, SpecError
@@ -58,6 +57,9 @@ from fabula.learn.loop.processes import (
 from fabula.learn.loop.schedule import describe_rates, lr_at, make_optimizer, set_rate, warn_of_rates
 from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
 from fabula.media.stores.kinds import summarize
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 T = TypeVar("T")
 

@@ -8,17 +8,18 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from lightning_fabric import Fabric
-from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 
 from fabula.core.errors import SpecError
 from fabula.documents.fields import JsonDict
 from fabula.learn.options import Settings
+
+if TYPE_CHECKING:  # it costs more than torch itself, and who predicts does without
+    from lightning_fabric import Fabric
 
 T = TypeVar("T")
 
@@ -45,6 +46,9 @@ def find_device(name: str) -> torch.device:
 
 def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
     """One process, or as many as torchrun started; on a CPU they speak gloo. `unused`: parameters without gradient."""
+    from lightning_fabric import Fabric
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
     device = find_device(settings.device)
     if settings.precision == "16-mixed" and device.type != "cuda":
         raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; use bf16, or 32")

@@ -314,7 +314,6 @@ class Task(base.Task):
         from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
-        from fabula.learn.retrieval.highlights import Highlights
         from fabula.learn.retrieval.queries import CorpusQueries
 
         if is_single(model.config) and options.protocol is not None:
@@ -332,6 +331,8 @@ class Task(base.Task):
             )
         reader, form = Words(config, words, notes, tokens), options.form or "tvr"
         if is_single(config):
+            from fabula.learn.retrieval.highlights import Highlights
+
             return Highlights(queries.values(), clips, reader, learn=False, form=form)
         changes = DECODED[options.protocol] if options.protocol else {}
         decoding = Decoding.of(config, **{"after_nms": options.top, **changes})

@@ -238,20 +238,29 @@ def open_h5(path: Path, pattern: str | None = None) -> Store:
     top, _, inner = (pattern or "{id}").partition("/")
     if "{id}" in inner:
         raise InputError(f"the pattern {shown(pattern)} has the id too deep", file=path, hint="{id}/name")
+    last: dict[str, Any] = {}  # the object that was found last, by its name: a video is looked up once, not four times
+
+    def find(key: str) -> Any:
+        if key not in last:
+            found = find_object(h5py, file, key.split("/"))
+            last.clear()
+            last[key] = found
+        return last[key]
+
     return Store(
         sorted(strip_pattern(ids, top)) if pattern else ids,
-        lambda name: look_at_dataset(h5py, file, name),
-        lambda name: find_dataset(h5py, file, name)[()],
+        lambda name: look_at_dataset(check_dataset(h5py, find(name))),
+        lambda name: check_dataset(h5py, find(name))[()],
         parse_metadata(read_attribute(h5py, file, path), path),
-        lambda key: find_streams(h5py, file, top.replace("{id}", key), inner),
+        lambda key: find_streams(h5py, find, top.replace("{id}", key), inner),
     )
 
 
-def find_streams(h5py: ModuleType, file: Any, key: str, inner: str) -> list[str]:
+def find_streams(h5py: ModuleType, find: Callable[[str], Any], key: str, inner: str) -> list[str]:
     """The datasets of a video: itself, the only one of its group, or a family; ValueError where it cannot be told."""
     if inner:
         return [f"{key}/{inner}"]
-    found = find_object(h5py, file, [key])
+    found = find(key)
     if not isinstance(found, h5py.Group):
         return [key]
     names = [str(name) for name in found]
@@ -280,15 +289,14 @@ def read_attribute(h5py: ModuleType, file: Any, path: Path) -> Any:
         ) from None
 
 
-def find_dataset(h5py: ModuleType, file: Any, key: str) -> Any:
-    """The dataset of this path, in this file and no other. ValueError says why it cannot be used."""
-    group = find_object(h5py, file, key.split("/"))
-    if not isinstance(group, h5py.Dataset):
+def check_dataset(h5py: ModuleType, found: Any) -> Any:
+    """The object, which must be a dataset with its numbers in this file. ValueError says why it cannot be used."""
+    if not isinstance(found, h5py.Dataset):
         raise ValueError("a group or a type where a dataset should be")
-    if group.external or group.is_virtual:
-        kind = "virtual" if group.is_virtual else "external"
+    if found.external or found.is_virtual:
+        kind = "virtual" if found.is_virtual else "external"
         raise ValueError(f"a dataset whose numbers lie elsewhere ({kind}), which is not followed; copy them here")
-    return group
+    return found
 
 
 def find_object(h5py: ModuleType, file: Any, names: Sequence[str]) -> Any:
@@ -312,9 +320,8 @@ def find_object(h5py: ModuleType, file: Any, names: Sequence[str]) -> Any:
     return group
 
 
-def look_at_dataset(h5py: ModuleType, file: Any, key: str) -> tuple[tuple[int, ...] | None, Dtype]:
+def look_at_dataset(found: Any) -> tuple[tuple[int, ...] | None, Dtype]:
     """Shape and type; a chunk that is larger than the dataset stands for it, since chunks are unpacked whole."""
-    found = find_dataset(h5py, file, key)
     if found.shape is not None and found.chunks and np.prod(found.chunks, dtype=float) > (1 << 26) + 4.0 * found.size:
         raise ValueError(f"chunks of {found.chunks} numbers for features of {found.shape}")
     return found.shape, found.dtype
