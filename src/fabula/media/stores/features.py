@@ -110,13 +110,13 @@ class Features(Mapping[str, Frames]):
                     video=video,
                     hint=f"the store has {len(ids)} videos, the first is {next(iter(ids))!r}",
                 )
-            store = source.store()
+            store, file = source.store(), Path(str(source))
             try:
                 for name in store.streams(key):
                     dim = self._dims[len(parts)] if self._dims and len(parts) < len(self._dims) else None
                     shape, dtype = store.look(name)
-                    check_shape(shape, dtype, video, Path(str(source)), dim)
-                    parts.append(check_features(store.read(name), video, Path(str(source)), dim))
+                    check_shape(shape, dtype, video, file, dim)
+                    parts.append(check_features(store.read(name), video, file, dim))
             except NONSENSE as error:
                 raise InputError(
                     f"unreadable features ({summarize(error)})",
