@@ -20,6 +20,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import FabulaError, InputError, import_extra, shown
 from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path, name_write_failures
+from fabula.library import lance
 from fabula.library import manifest as about
 from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
@@ -87,15 +89,43 @@ class Store:
     def __init__(self, where: str, manifest: Manifest) -> None:
         self.where, self.manifest = where, manifest
         self.folder = None if is_address(where) else Path(where)
-        self.base = connect(where)
         self.lock = threading.Lock()
-        with named_faults(where):
-            self.clips_table = self.base.open_table(manifest.tables["clips"])
-            self.videos_table = self.base.open_table(manifest.tables["videos"])
+        self.clips_reader, self.videos_reader = self.open_rows("clips"), self.open_rows("videos")
         self.cache: dict[str, tuple[object, Any]] = {}
         self.sound: str | None = None  # the version that is known to hold no half of a commit …
         self.rows: dict[str, Video] = {}  # … and its videos, for whoever writes
         self.stamped = self.stamp()
+
+    # ── tables: lancedb's own are opened when they are first used, by whoever writes ────────────────────────────────
+
+    @cached_property
+    def base(self) -> Any:
+        return connect(self.where)
+
+    @cached_property
+    def clips_table(self) -> Any:
+        return self.open_table("clips")
+
+    @cached_property
+    def videos_table(self) -> Any:
+        return self.open_table("videos")
+
+    def open_table(self, name: str) -> Any:
+        with named_faults(self.where):
+            return self.base.open_table(self.manifest.tables[name])
+
+    @cached_property
+    def rows_base(self) -> lance.Base | None:
+        with named_faults(self.where):
+            return None if self.folder is None else lance.open_base(self.where)
+
+    def open_rows(self, name: str) -> lance.Table:
+        """A table for reading: without the weight of lancedb's package where it lies in a folder."""
+        if self.rows_base is None:
+            table: lance.Table = self.open_table(name)
+            return table
+        with named_faults(self.where):
+            return self.rows_base.open_table(self.manifest.tables[name])
 
     # ── opened and made ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,7 +170,7 @@ class Store:
         """Changes when rows do; what is kept of a store is kept under it."""
         self.check_generation()
         with named_faults(self.where):
-            return f"{self.manifest.tables['clips']}.{self.clips_table.version}.{self.videos_table.version}"
+            return f"{self.manifest.tables['clips']}.{self.clips_reader.version}.{self.videos_reader.version}"
 
     def stamp(self) -> object:
         """Of the manifest's file: another one may name other tables."""
@@ -177,7 +207,7 @@ class Store:
 
     def read_videos(self) -> list[Video]:
         with named_faults(self.where):
-            rows = self.videos_table.search().to_arrow().to_pylist()
+            rows = self.videos_reader.search().to_arrow().to_pylist()
         names = [f.name for f in fields(Video)]
         return sorted((Video(**{name: row[name] for name in names}) for row in rows), key=lambda v: v.video)
 
@@ -185,7 +215,7 @@ class Store:
         """Rows of `clips` (of these videos), in the order of their numbers, as an Arrow table."""
         wanted = list(dict.fromkeys([*columns, "clip", "video"]))
         with named_faults(self.where):
-            query = self.clips_table.search().select(wanted)
+            query = self.clips_reader.search().select(wanted)
             if videos is not None:
                 query = query.where(f"video IN ({', '.join(map(quote, videos))})" if videos else "false")
             found = query.to_arrow()
@@ -207,12 +237,12 @@ class Store:
 
     def read_snapshot(self) -> tuple[list[Video], Vectors]:
         """Numbers first, then vectors one batch at a time into their places: nothing is in memory twice."""
+        table = self.open_rows("clips")
         with named_faults(self.where):
-            table = self.base.open_table(self.manifest.tables["clips"])
             table.checkout(table.version)  # both looks see the same rows
-            light = table.search().select(list(COLUMNS)).to_arrow()
+            light = table.search().select(["clip", "start", "end"]).to_arrow()
         videos = self.read_videos()  # after the clips: a clip whose video was removed meanwhile is left out
-        clip, video, start, end = unpack(light, {known.video: i for i, known in enumerate(videos)})
+        clip, video, start, end = unpack(light, [known.number for known in videos])
         matrix = np.zeros((len(clip), self.dims), np.float32)
         with named_faults(self.where):
             for batch in table.search().select(["clip", "vector"]).to_batches():
@@ -222,7 +252,7 @@ class Store:
     def thumb(self, clip: int) -> bytes | None:
         """Its picture as JPEG; None where there is no such clip, or it has none."""
         with named_faults(self.where):
-            found = self.clips_table.search().where(f"clip = {int(clip)}").select(["thumb"]).limit(1).to_arrow()
+            found = self.clips_reader.search().where(f"clip = {int(clip)}").select(["thumb"]).limit(1).to_arrow()
         return found["thumb"][0].as_py() if found.num_rows else None
 
     def path_of(self, video: str) -> Path:
@@ -406,26 +436,32 @@ def video_rows(rows: Iterable[Video]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(names, astuple(row), strict=True)) for row in rows], video_schema())
 
 
-def unpack(rows: pa.Table, index: dict[str, int]) -> tuple[Array, ...]:
-    """clip, which video, start and end, by the clips' numbers, without those whose video is not known."""
-    names = rows["video"].combine_chunks().dictionary_encode()
-    numbers = np.array([index.get(name, -1) for name in names.dictionary.to_pylist()], np.int32)
-    video = numbers[names.indices.to_numpy()] if len(names) else np.zeros(0, np.int32)
-    clip, start, end = (rows[name].to_numpy() for name in ("clip", "start", "end"))
+def unpack(rows: pa.Table, numbers: Sequence[int]) -> tuple[Array, ...]:
+    """clip, which video, start and end, by the clips' numbers, without those whose video is not known.
+
+    A clip's number begins with its video's: no name is compared."""
+    clip, start, end = (lance.numbers(rows[name]) for name in ("clip", "start", "end"))
+    known = np.array(numbers, np.int64)
+    rank = np.argsort(known)
     order = np.argsort(clip, kind="stable")
-    order = order[video[order] >= 0]
-    return clip[order], video[order], start[order], end[order]
+    of = clip[order] >> SHIFT
+    at = np.minimum(np.searchsorted(known, of, sorter=rank), max(len(known) - 1, 0))
+    video = rank[at] if len(known) else np.zeros(len(of), np.int64)
+    fits = known[video] == of if len(known) else np.zeros(len(of), bool)
+    order = order[fits]
+    return clip[order], video[fits].astype(np.int32), start[order], end[order]
 
 
 def place(matrix: NDArray[np.float32], clip: NDArray[np.int64], batch: Any) -> None:
     """The vectors of a batch into the rows of their clips."""
     if not batch.num_rows or not len(clip):
         return
-    numbers = batch.column("clip").to_numpy()
+    numbers = lance.numbers(batch.column("clip"))
     at = np.minimum(np.searchsorted(clip, numbers), len(clip) - 1)
     known = clip[at] == numbers
-    vectors = batch.column("vector").flatten().to_numpy().reshape(-1, matrix.shape[1])
-    matrix[at[known]] = vectors[known]
+    column, D = batch.column("vector"), matrix.shape[1]
+    flat = column.values.slice(column.offset * D, len(column) * D)  # Arrow's `flatten` would load its functions
+    matrix[at[known]] = lance.numbers(flat).reshape(-1, D)[known]
 
 
 # ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────
