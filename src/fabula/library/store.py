@@ -44,6 +44,7 @@ SHIFT = 20  # bits of k
 NUMBERS = 1 << 32
 MOST_CLIPS = 1 << SHIFT  # of one video
 OLD = timedelta(seconds=60)  # of versions that nobody reads any more
+LOOSE = 64  # files of clips that stay as they are
 COLUMNS = ("clip", "video", "start", "end")
 
 
@@ -299,21 +300,27 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self.store = store
         store.check_generation()
-        with named_faults(store.where):
-            store.clips_table.checkout_latest()
-            store.videos_table.checkout_latest()
         self.there = store.rows
         if store.sound != store.version:  # somebody else has written, and may have been killed
             self.there = store.rows = {video.video: video for video in store.read_videos()}
             self.mend()
         self.numbers = {video.number for video in self.there.values()}
 
+    @cached_property
+    def tables(self) -> tuple[Any, Any]:
+        """Clips and videos as they are now, to be written; opened by the first who does."""
+        clips, videos = self.store.clips_table, self.store.videos_table
+        with named_faults(self.store.where):
+            clips.checkout_latest()
+            videos.checkout_latest()
+        return clips, videos
+
     def mend(self) -> list[str]:
         """What a killed process left between its two commits goes; returns the videos that must be done again."""
         import pyarrow.compute as pc
 
         with named_faults(self.store.where):
-            found = pc.value_counts(self.store.clips_table.search().select(["video"]).to_arrow()["video"])
+            found = pc.value_counts(self.store.clips_reader.search().select(["video"]).to_arrow()["video"])
         counts = {one["values"]: one["counts"] for one in found.to_pylist()}
         known = {video.video: video.clips for video in self.there.values()}
         broken = [name for name in {*counts, *known} if counts.get(name, 0) != known.get(name, 0)]
@@ -343,8 +350,8 @@ class Writer:
             rows.append(video)
             self.there[video.video] = video
         batch = clip_rows(entries, [row.number for row in rows], self.store.dims)
+        table, videos = self.tables
         with named_faults(self.store.where):
-            table = self.store.clips_table
             if not replaced:  # the quick way: nothing of them is there
                 table.add(batch)
             elif batch.num_rows:
@@ -352,7 +359,7 @@ class Writer:
                 merge.when_not_matched_by_source_delete(in_videos(replaced)).execute(batch)
             else:
                 table.delete(in_videos(replaced))
-            upsert = self.store.videos_table.merge_insert("video").when_matched_update_all()
+            upsert = videos.merge_insert("video").when_matched_update_all()
             upsert.when_not_matched_insert_all().execute(video_rows(rows))
         self.store.sound = self.store.version
 
@@ -361,8 +368,8 @@ class Writer:
         if not videos:
             return
         with named_faults(self.store.where):
-            self.store.clips_table.delete(in_videos(videos))
-            self.store.videos_table.delete(in_videos(videos))
+            for table in self.tables:
+                table.delete(in_videos(videos))
         for video in videos:
             self.there.pop(video, None)
         self.store.sound = self.store.version
@@ -372,14 +379,21 @@ class Writer:
         if not rows:
             return
         with named_faults(self.store.where):
-            self.store.videos_table.merge_insert("video").when_matched_update_all().execute(video_rows(rows))
+            self.tables[1].merge_insert("video").when_matched_update_all().execute(video_rows(rows))
         self.there |= {row.video: row for row in rows}
         self.store.sound = self.store.version
+
+    def is_loose(self) -> bool:
+        """Whether the clips lie in so many files that it is worth writing them together: all are written anew."""
+        if self.store.folder is None:
+            return True
+        data = self.store.folder / f"{self.store.manifest.tables['clips']}.lance" / "data"
+        return sum(1 for _ in data.glob("*.lance")) > LOOSE
 
     def tidy(self) -> None:
         """Small files become large ones, old versions and what killed processes left go."""
         with named_faults(self.store.where):
-            for table in (self.store.clips_table, self.store.videos_table):
+            for table in self.tables:
                 alone = self.store.folder is not None  # no other transaction is under way
                 table.optimize(cleanup_older_than=OLD, delete_unverified=alone)
         self.store.sound = self.store.version
