@@ -70,7 +70,7 @@ def test_rows_are_replaced_and_go_whole_and_the_version_tells(store):
 
 def test_what_is_tidied_is_a_minute_old_and_in_a_folder_also_what_nobody_finished(store, monkeypatch):
     asked = []
-    table = SimpleNamespace(optimize=lambda **how: asked.append(how), version=1)
+    table = SimpleNamespace(optimize=lambda **how: asked.append(how), checkout_latest=lambda: None)
     with store.writing() as writer, monkeypatch.context() as patch:
         patch.setattr(writer.store, "clips_table", table)
         patch.setattr(writer.store, "videos_table", table)

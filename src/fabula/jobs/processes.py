@@ -28,6 +28,7 @@ PAUSE = 0.5  # seconds between two looks at whether the parent is alive
 START = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from fabula.jobs.processes import serve; serve()"
 )
+THREADS = ("FABULA_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 J = TypeVar("J")
 T = TypeVar("T")
 
@@ -125,7 +126,7 @@ class Worker:
     def ask(self, work: Callable[[J], T], job: J) -> Any:
         if self.process is None:
             command = [sys.executable, "-c", START]
-            alone = {"FABULA_THREADS": "1", **os.environ}  # its kernels start no threads of their own
+            alone = {**dict.fromkeys(THREADS, "1"), **os.environ}  # no library starts threads of its own
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=alone)
             self.send(sys.path)
         self.send((work, job))

@@ -18,6 +18,7 @@ from fabula.library.embedders import embedder as parse_embedder
 from fabula.library.embedders import rebuild
 from fabula.library.embedders.base import Embedder
 from fabula.library.index import check_root
+from fabula.library.lance import find_engine
 from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
 from fabula.library.options import DEFAULT, IndexOptions
@@ -47,7 +48,8 @@ def prepare(
     root = find_root(videos)
     found = walk(root, warn)  # a folder without videos makes no store
     where = options.store
-    import_lancedb()
+    if find_engine() is None:
+        import_lancedb()
     there = read_manifest(where) if is_there(where) else None
     now = there if there is None or not options.reembed else there.begun() or there
     embedder = choose_embedder(options, now)

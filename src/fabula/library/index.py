@@ -10,6 +10,7 @@ runs over one store take turns in writing and do not take each other's videos (l
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from fabula.core.notes import Progress, ignore, silent
 from fabula.jobs.runner import InProcess, Runner, run_jobs
 from fabula.library.lock import Claims
 from fabula.library.scan import Job, Scanned, Scanner
-from fabula.library.store import Store, Video, Writer, number_of
+from fabula.library.store import Store, Video, Writer, import_lancedb, number_of
 from fabula.library.walk import VideoFile, compare
 
 FIRST = 0.1  # a commit is worth so much of the time that the run has taken …
@@ -75,11 +76,15 @@ def bring_up(store: Store, found: Mapping[str, VideoFile], scanner: Scanner, pla
         writer.remove(gone)
         run.done.removed, run.done.same = len(gone), len(found) - len(todo)
         run.known = dict(writer.there)
+    if todo:
+        scanner.embedder.prepare()
+        threading.Thread(target=import_lancedb, daemon=True).start()  # seconds, while the first videos are decoded
     with Claims(store.folder) as claims, plan.runner.ready():
         run.work(todo, claims)
     if run.commits or gone:
         with store.writing() as writer:
-            writer.tidy()
+            if gone or run.done.changed or writer.is_loose():
+                writer.tidy()
     return run.finish()
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from fabula.library.find import Moment, SearchResult
-from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 
 if TYPE_CHECKING:
     from fabula.report.layout import TextTable
@@ -42,6 +41,8 @@ def percent(p: float | None) -> str:
 
 def search_page(found: SearchResult, thumb: Thumb, title: str | None = None) -> str:
     """The whole document."""
+    from fabula.report.html import draw_head, escape_text, hash_source, read_asset
+
     style = read_asset("report.css") + STYLE
     title = title or f"Search: {found.query}"
     summary = describe(found)
@@ -71,6 +72,8 @@ def describe(found: SearchResult) -> str:
 
 
 def draw_moment(rank: int, m: Moment, thumb: Thumb) -> str:
+    from fabula.report.html import escape_text
+
     data = thumb(m.clips[0]) if m.clips else None
     picture = '<div class="none"></div>'
     if data and data.startswith(JPEG):

@@ -20,6 +20,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import FabulaError, InputError, import_extra, shown
 from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path, name_write_failures
+from fabula.library import lance
 from fabula.library import manifest as about
 from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
@@ -42,6 +44,7 @@ SHIFT = 20  # bits of k
 NUMBERS = 1 << 32
 MOST_CLIPS = 1 << SHIFT  # of one video
 OLD = timedelta(seconds=60)  # of versions that nobody reads any more
+LOOSE = 64  # files of clips that stay as they are
 COLUMNS = ("clip", "video", "start", "end")
 
 
@@ -87,15 +90,43 @@ class Store:
     def __init__(self, where: str, manifest: Manifest) -> None:
         self.where, self.manifest = where, manifest
         self.folder = None if is_address(where) else Path(where)
-        self.base = connect(where)
         self.lock = threading.Lock()
-        with named_faults(where):
-            self.clips_table = self.base.open_table(manifest.tables["clips"])
-            self.videos_table = self.base.open_table(manifest.tables["videos"])
+        self.clips_reader, self.videos_reader = self.open_rows("clips"), self.open_rows("videos")
         self.cache: dict[str, tuple[object, Any]] = {}
         self.sound: str | None = None  # the version that is known to hold no half of a commit …
         self.rows: dict[str, Video] = {}  # … and its videos, for whoever writes
         self.stamped = self.stamp()
+
+    # ── tables: lancedb's own are opened when they are first used, by whoever writes ────────────────────────────────
+
+    @cached_property
+    def base(self) -> Any:
+        return connect(self.where)
+
+    @cached_property
+    def clips_table(self) -> Any:
+        return self.open_table("clips")
+
+    @cached_property
+    def videos_table(self) -> Any:
+        return self.open_table("videos")
+
+    def open_table(self, name: str) -> Any:
+        with named_faults(self.where):
+            return self.base.open_table(self.manifest.tables[name])
+
+    @cached_property
+    def rows_base(self) -> lance.Base | None:
+        with named_faults(self.where):
+            return None if self.folder is None else lance.open_base(self.where)
+
+    def open_rows(self, name: str) -> lance.Table:
+        """A table for reading: without the weight of lancedb's package where it lies in a folder."""
+        if self.rows_base is None:
+            table: lance.Table = self.open_table(name)
+            return table
+        with named_faults(self.where):
+            return self.rows_base.open_table(self.manifest.tables[name])
 
     # ── opened and made ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,7 +171,7 @@ class Store:
         """Changes when rows do; what is kept of a store is kept under it."""
         self.check_generation()
         with named_faults(self.where):
-            return f"{self.manifest.tables['clips']}.{self.clips_table.version}.{self.videos_table.version}"
+            return f"{self.manifest.tables['clips']}.{self.clips_reader.version}.{self.videos_reader.version}"
 
     def stamp(self) -> object:
         """Of the manifest's file: another one may name other tables."""
@@ -177,7 +208,7 @@ class Store:
 
     def read_videos(self) -> list[Video]:
         with named_faults(self.where):
-            rows = self.videos_table.search().to_arrow().to_pylist()
+            rows = self.videos_reader.search().to_arrow().to_pylist()
         names = [f.name for f in fields(Video)]
         return sorted((Video(**{name: row[name] for name in names}) for row in rows), key=lambda v: v.video)
 
@@ -185,7 +216,7 @@ class Store:
         """Rows of `clips` (of these videos), in the order of their numbers, as an Arrow table."""
         wanted = list(dict.fromkeys([*columns, "clip", "video"]))
         with named_faults(self.where):
-            query = self.clips_table.search().select(wanted)
+            query = self.clips_reader.search().select(wanted)
             if videos is not None:
                 query = query.where(f"video IN ({', '.join(map(quote, videos))})" if videos else "false")
             found = query.to_arrow()
@@ -207,12 +238,12 @@ class Store:
 
     def read_snapshot(self) -> tuple[list[Video], Vectors]:
         """Numbers first, then vectors one batch at a time into their places: nothing is in memory twice."""
+        table = self.open_rows("clips")
         with named_faults(self.where):
-            table = self.base.open_table(self.manifest.tables["clips"])
             table.checkout(table.version)  # both looks see the same rows
-            light = table.search().select(list(COLUMNS)).to_arrow()
+            light = table.search().select(["clip", "start", "end"]).to_arrow()
         videos = self.read_videos()  # after the clips: a clip whose video was removed meanwhile is left out
-        clip, video, start, end = unpack(light, {known.video: i for i, known in enumerate(videos)})
+        clip, video, start, end = unpack(light, [known.number for known in videos])
         matrix = np.zeros((len(clip), self.dims), np.float32)
         with named_faults(self.where):
             for batch in table.search().select(["clip", "vector"]).to_batches():
@@ -222,7 +253,7 @@ class Store:
     def thumb(self, clip: int) -> bytes | None:
         """Its picture as JPEG; None where there is no such clip, or it has none."""
         with named_faults(self.where):
-            found = self.clips_table.search().where(f"clip = {int(clip)}").select(["thumb"]).limit(1).to_arrow()
+            found = self.clips_reader.search().where(f"clip = {int(clip)}").select(["thumb"]).limit(1).to_arrow()
         return found["thumb"][0].as_py() if found.num_rows else None
 
     def path_of(self, video: str) -> Path:
@@ -269,21 +300,27 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self.store = store
         store.check_generation()
-        with named_faults(store.where):
-            store.clips_table.checkout_latest()
-            store.videos_table.checkout_latest()
         self.there = store.rows
         if store.sound != store.version:  # somebody else has written, and may have been killed
             self.there = store.rows = {video.video: video for video in store.read_videos()}
             self.mend()
         self.numbers = {video.number for video in self.there.values()}
 
+    @cached_property
+    def tables(self) -> tuple[Any, Any]:
+        """Clips and videos as they are now, to be written; opened by the first who does."""
+        clips, videos = self.store.clips_table, self.store.videos_table
+        with named_faults(self.store.where):
+            clips.checkout_latest()
+            videos.checkout_latest()
+        return clips, videos
+
     def mend(self) -> list[str]:
         """What a killed process left between its two commits goes; returns the videos that must be done again."""
         import pyarrow.compute as pc
 
         with named_faults(self.store.where):
-            found = pc.value_counts(self.store.clips_table.search().select(["video"]).to_arrow()["video"])
+            found = pc.value_counts(self.store.clips_reader.search().select(["video"]).to_arrow()["video"])
         counts = {one["values"]: one["counts"] for one in found.to_pylist()}
         known = {video.video: video.clips for video in self.there.values()}
         broken = [name for name in {*counts, *known} if counts.get(name, 0) != known.get(name, 0)]
@@ -313,8 +350,8 @@ class Writer:
             rows.append(video)
             self.there[video.video] = video
         batch = clip_rows(entries, [row.number for row in rows], self.store.dims)
+        table, videos = self.tables
         with named_faults(self.store.where):
-            table = self.store.clips_table
             if not replaced:  # the quick way: nothing of them is there
                 table.add(batch)
             elif batch.num_rows:
@@ -322,7 +359,7 @@ class Writer:
                 merge.when_not_matched_by_source_delete(in_videos(replaced)).execute(batch)
             else:
                 table.delete(in_videos(replaced))
-            upsert = self.store.videos_table.merge_insert("video").when_matched_update_all()
+            upsert = videos.merge_insert("video").when_matched_update_all()
             upsert.when_not_matched_insert_all().execute(video_rows(rows))
         self.store.sound = self.store.version
 
@@ -331,8 +368,8 @@ class Writer:
         if not videos:
             return
         with named_faults(self.store.where):
-            self.store.clips_table.delete(in_videos(videos))
-            self.store.videos_table.delete(in_videos(videos))
+            for table in self.tables:
+                table.delete(in_videos(videos))
         for video in videos:
             self.there.pop(video, None)
         self.store.sound = self.store.version
@@ -342,14 +379,21 @@ class Writer:
         if not rows:
             return
         with named_faults(self.store.where):
-            self.store.videos_table.merge_insert("video").when_matched_update_all().execute(video_rows(rows))
+            self.tables[1].merge_insert("video").when_matched_update_all().execute(video_rows(rows))
         self.there |= {row.video: row for row in rows}
         self.store.sound = self.store.version
+
+    def is_loose(self) -> bool:
+        """Whether the clips lie in so many files that it is worth writing them together: all are written anew."""
+        if self.store.folder is None:
+            return True
+        data = self.store.folder / f"{self.store.manifest.tables['clips']}.lance" / "data"
+        return sum(1 for _ in data.glob("*.lance")) > LOOSE
 
     def tidy(self) -> None:
         """Small files become large ones, old versions and what killed processes left go."""
         with named_faults(self.store.where):
-            for table in (self.store.clips_table, self.store.videos_table):
+            for table in self.tables:
                 alone = self.store.folder is not None  # no other transaction is under way
                 table.optimize(cleanup_older_than=OLD, delete_unverified=alone)
         self.store.sound = self.store.version
@@ -406,26 +450,32 @@ def video_rows(rows: Iterable[Video]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(names, astuple(row), strict=True)) for row in rows], video_schema())
 
 
-def unpack(rows: pa.Table, index: dict[str, int]) -> tuple[Array, ...]:
-    """clip, which video, start and end, by the clips' numbers, without those whose video is not known."""
-    names = rows["video"].combine_chunks().dictionary_encode()
-    numbers = np.array([index.get(name, -1) for name in names.dictionary.to_pylist()], np.int32)
-    video = numbers[names.indices.to_numpy()] if len(names) else np.zeros(0, np.int32)
-    clip, start, end = (rows[name].to_numpy() for name in ("clip", "start", "end"))
+def unpack(rows: pa.Table, numbers: Sequence[int]) -> tuple[Array, ...]:
+    """clip, which video, start and end, by the clips' numbers, without those whose video is not known.
+
+    A clip's number begins with its video's: no name is compared."""
+    clip, start, end = (lance.numbers(rows[name]) for name in ("clip", "start", "end"))
+    known = np.array(numbers, np.int64)
+    rank = np.argsort(known)
     order = np.argsort(clip, kind="stable")
-    order = order[video[order] >= 0]
-    return clip[order], video[order], start[order], end[order]
+    of = clip[order] >> SHIFT
+    at = np.minimum(np.searchsorted(known, of, sorter=rank), max(len(known) - 1, 0))
+    video = rank[at] if len(known) else np.zeros(len(of), np.int64)
+    fits = known[video] == of if len(known) else np.zeros(len(of), bool)
+    order = order[fits]
+    return clip[order], video[fits].astype(np.int32), start[order], end[order]
 
 
 def place(matrix: NDArray[np.float32], clip: NDArray[np.int64], batch: Any) -> None:
     """The vectors of a batch into the rows of their clips."""
     if not batch.num_rows or not len(clip):
         return
-    numbers = batch.column("clip").to_numpy()
+    numbers = lance.numbers(batch.column("clip"))
     at = np.minimum(np.searchsorted(clip, numbers), len(clip) - 1)
     known = clip[at] == numbers
-    vectors = batch.column("vector").flatten().to_numpy().reshape(-1, matrix.shape[1])
-    matrix[at[known]] = vectors[known]
+    column, D = batch.column("vector"), matrix.shape[1]
+    flat = column.values.slice(column.offset * D, len(column) * D)  # Arrow's `flatten` would load its functions
+    matrix[at[known]] = lance.numbers(flat).reshape(-1, D)[known]
 
 
 # ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 Library = Literal["torch", "onnx", "none"]  # what runs a network; none: nothing that knows a GPU
+DRIVERS = ("nvidiactl", "nvidia0", "nvhost-ctrl", "nvmap", "dxg", "kfd")  # NVIDIA's, Tegra's, WSL's, AMD's
 T = TypeVar("T")
 
 
@@ -15,6 +18,8 @@ def find_device(device: str, library: Library) -> str:
         return device
     try:
         if library == "torch":
+            if "torch" not in sys.modules and lacks_gpu():
+                return "cpu"
             import torch
 
             return "cuda" if torch.cuda.is_available() else "cpu"
@@ -25,6 +30,11 @@ def find_device(device: str, library: Library) -> str:
     except ImportError:
         pass
     return "cpu"
+
+
+def lacks_gpu() -> bool:
+    """Whether the system has no driver that torch could use: to ask torch itself costs seconds."""
+    return sys.platform == "linux" and not any(Path("/dev", name).exists() for name in DRIVERS)
 
 
 def place_adapter(adapter: T, library: Library | None = None) -> T:

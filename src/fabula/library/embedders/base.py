@@ -86,6 +86,9 @@ class Embedder(Spec, ABC):
             raise InputError("no such file of weights", file=path, hint="check the path")
         return (path,)
 
+    def prepare(self) -> None:
+        """What all processes need and one can compute for them, before they begin."""
+
     # what follows from it
 
     def frames(self, pictures: Sequence[Pictures]) -> Vectors:

@@ -10,7 +10,9 @@ and places it does not know, but by what stands about.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -19,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core import cachefile
 from fabula.core.errors import MissingExtra
 from fabula.library.embedders import base
 from fabula.library.embedders.base import Vectors, unit
@@ -58,6 +61,9 @@ class Embedder(base.Embedder):
         assert network is not None
         return network, sentences, find_names()
 
+    def prepare(self) -> None:
+        class_vectors(*stamp(find_names()))
+
     def embed(self, squares: NDArray[np.uint8]) -> Vectors:
         p = self.network().embed(squares[:, None])  # [N, 1000]
         vectors: Vectors = p @ class_vectors(*stamp(find_names()))
@@ -89,7 +95,24 @@ def read_names() -> list[list[str]]:
 
 @functools.lru_cache(maxsize=1)
 def class_vectors(*stamped: int) -> Vectors:
-    """e, made once a process. [1000, 384]"""
+    """e, computed once for these words and weights: 1,862 names take seconds. [1000, 384]"""
+    names = [find_names(), *(find_folder(MODEL) / name for name in ("model.safetensors", "tokenizer.json"))]
+    fingerprint = hashlib.sha256("".join(hash_file(path, *stamp(path)) for path in names).encode()).digest()
+    path = cachefile.cache_folder() / f"classes-{fingerprint.hex()[:8]}.index"
+    seal = cachefile.Seal(b"fabula classes".ljust(16, b"\0"), 1, fingerprint)
+    if cachefile.find_distrust(path) is None:
+        found = cachefile.load(path, seal)
+        if found is not None and found.get("vectors", np.zeros(0)).size == CLASSES * DIMS:
+            vectors: Vectors = found["vectors"].view(np.float32).reshape(CLASSES, DIMS)
+            return vectors
+    vectors = embed_names()
+    with contextlib.suppress(OSError):  # what cannot be stored is computed again
+        cachefile.make_folder(path.parent)
+        cachefile.write(path, seal, {"vectors": vectors.ravel().view(np.uint32)})
+    return vectors
+
+
+def embed_names() -> Vectors:
     words = read_names()
     flat = sentences().vectors([word for synonyms in words for word in synonyms])
     ends = np.cumsum([len(synonyms) for synonyms in words])

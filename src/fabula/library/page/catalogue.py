@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
 from fabula.documents.fields import JsonDict
+from fabula.library import lance
 from fabula.library.people import People
 from fabula.library.stage import EXACT_BELOW
 from fabula.library.store import MOST_CLIPS, SHIFT, Store, Video
@@ -131,8 +132,8 @@ class Catalogue:
         """By the number of its row, where it is known: a table of 100,000 clips is read forty times as fast as by a
         filter. Rows move when others write; then the filter finds it."""
         if self.rows is None and self.clips <= ROWS:
-            table = self.store.clips_table.search().select(["clip"]).with_row_id(True).to_arrow()
-            clips, rows = (table[name].to_numpy() for name in ("clip", "_rowid"))
+            table = self.store.clips_reader.search().select(["clip"]).with_row_id(True).to_arrow()
+            clips, rows = (lance.numbers(table[name]) for name in ("clip", "_rowid"))
             order = np.argsort(clips)
             self.rows = (clips[order], rows[order])
         if self.rows is not None:
@@ -141,7 +142,7 @@ class Catalogue:
             if k == len(clips) or clips[k] != clip:
                 return None
             with contextlib.suppress(OSError, RuntimeError, ValueError):
-                found = self.store.clips_table.take_row_ids([int(rows[k])]).select(["clip", "thumb"]).to_arrow()
+                found = self.store.clips_reader.take_row_ids([int(rows[k])]).select(["clip", "thumb"]).to_arrow()
                 if found.num_rows == 1 and found["clip"][0].as_py() == clip:
                     raw: bytes | None = found["thumb"][0].as_py()
                     return raw

@@ -79,6 +79,8 @@ def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None
     A minus ranks similar clips lower; it removes none.
     """
     outputs.check(query)
+    if query is not None:  # threads would wait for one another over one sentence; numpy is not loaded yet
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     check_outputs([outputs.queries, outputs.calibrate], outputs)
     if outputs.calibrate is not None:
         calibrate(outputs, options)
