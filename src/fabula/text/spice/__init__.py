@@ -25,7 +25,7 @@ from fabula.core.errors import InputError
 from fabula.text._check import check_pair, check_sentences
 from fabula.text._scorer import OneByOne
 from fabula.text.spice.graph import Tuple
-from fabula.text.spice.parse import parse_all, tuples_all
+from fabula.text.spice.parse import known, parse_all, tuples_all
 from fabula.text.spice.scene import Concept, Parts, Scene
 
 COLORS = frozenset(
@@ -93,13 +93,13 @@ def score(candidate: str, references: Sequence[str]) -> SpiceScore:
 
 
 def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[SpiceScore]:
-    """One score per candidate, each with its own references; every distinct caption is parsed once, all together."""
+    """One score per candidate, each with its own references; every distinct caption is parsed once, and known ones not at all."""
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
         check_pair(candidate, texts, item=k)
     captions = list(dict.fromkeys(text for c, r in zip(candidates, references, strict=True) for text in (c, *r)))
-    proposed = dict(zip(captions, tuples_all(captions), strict=True))
+    proposed = dict(zip(captions, tuples_all(captions, known()), strict=True))
     return [
         score_tuples(proposed[candidate], [proposed[text] for text in texts])
         for candidate, texts in zip(candidates, references, strict=True)
@@ -166,7 +166,7 @@ class Spice(OneByOne):
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         """Every candidate with every single reference."""
         both = [*check_sentences(candidates, "candidates"), *check_sentences(references, "references")]
-        proposed = tuples_all(both)
+        proposed = tuples_all(both, known())
         C = len(candidates)
         out = np.zeros((C, len(references)))
         mine = [Scene(t).tuples() for t in proposed[:C]]

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
+from threading import Lock
 from typing import NamedTuple
 
 from fabula.text import ptb
@@ -22,6 +24,7 @@ from fabula.text.spice.graph import Edge, Graph, Token, Tuple, tuples
 from fabula.text.spice.lemma import lemma
 
 LONGEST = 120
+BLOCK = 256  # captions whose trees are there at a time
 END = re.compile(r"\.|[!?]+")
 AFTER_END = re.compile(r"''|[\"')]|-R[RSC]B-|\.|[!?]+")  # belongs to the sentence that has ended
 BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
@@ -84,17 +87,24 @@ def restore_case(text: str, tokens: Sequence[str]) -> list[str]:
 
 
 def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
-    """The sentences of each caption; all are parsed together, each distinct one once."""
-    words = [split_sentences(text) for text in captions]
-    numbers: dict[tuple[str, ...], int] = {}
-    for sentences in words:
-        for sentence in sentences:
-            numbers.setdefault(tuple(sentence), len(numbers))
-    trees = grammar.load().parse(list(numbers))
-    return [
-        [build_graph(sentence, *trees[numbers[tuple(sentence)]], place) for place, sentence in enumerate(sentences)]
-        for sentences in words
-    ]
+    """The sentences of each caption; each distinct one is parsed once."""
+    return list(parse_each(captions))
+
+
+def parse_each(captions: Sequence[str]) -> Iterator[list[Sentence]]:
+    """The same one after the other; many are parsed together, and their trees are let go before the next ones come."""
+    for start in range(0, len(captions), BLOCK):
+        words = [split_sentences(text) for text in captions[start : start + BLOCK]]
+        numbers: dict[tuple[str, ...], int] = {}
+        for sentences in words:
+            for sentence in sentences:
+                numbers.setdefault(tuple(sentence), len(numbers))
+        trees = grammar.load().parse(list(numbers))
+        for sentences in words:
+            yield [
+                build_graph(sentence, *trees[numbers[tuple(sentence)]], place)
+                for place, sentence in enumerate(sentences)
+            ]
 
 
 def build_graph(words: list[str], labels: list[str], parents: list[int], place: int) -> Sentence:
@@ -106,9 +116,32 @@ def build_graph(words: list[str], labels: list[str], parents: list[int], place: 
     return Sentence(tokens, *collapse(tokens, heads, names, place))
 
 
-def tuples_all(captions: Sequence[str]) -> list[list[Tuple]]:
-    """The proposed tuples of each caption, its sentences pooled."""
-    return [
-        [t for place, sentence in enumerate(sentences) for t in tuples(Graph(*sentence, place))]
-        for sentences in parse_all(captions)
-    ]
+class Known:
+    """The proposed tuples of the captions that came last, at most `most` of them: references come again and again."""
+
+    def __init__(self, most: int = 1 << 15) -> None:
+        self.most = most
+        self.tuples: dict[str, list[Tuple]] = {}  # the oldest first
+        self.lock = Lock()
+
+    def put(self, caption: str, found: list[Tuple]) -> None:
+        with self.lock:
+            self.tuples.setdefault(caption, found)
+            if len(self.tuples) > self.most:
+                del self.tuples[next(iter(self.tuples))]
+
+
+@cache
+def known() -> Known:
+    return Known()
+
+
+def tuples_all(captions: Sequence[str], known: Known | None = None) -> list[list[Tuple]]:
+    """The proposed tuples of each caption, its sentences pooled; captions that are `known` are not parsed again."""
+    found = {} if known is None else {text: old for text in captions if (old := known.tuples.get(text)) is not None}
+    new = [text for text in dict.fromkeys(captions) if text not in found]
+    for text, sentences in zip(new, parse_each(new), strict=True):
+        found[text] = [t for place, sentence in enumerate(sentences) for t in tuples(Graph(*sentence, place))]
+        if known is not None:
+            known.put(text, found[text])
+    return [found[text] for text in captions]

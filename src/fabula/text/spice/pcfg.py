@@ -85,7 +85,7 @@ class Grammar:
         at, nodes, _, _ = self.compiled.trees(
             first, words, lexicon.at, lexicon.tags, lexicon.scores, _kernels.threads()
         )
-        flat = list(map(tuple, nodes.tolist()))
+        flat = list(zip(*nodes.T.tolist(), strict=True))
         return [flat[a:b] for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
 
     @cached_property
