@@ -14,6 +14,15 @@ def as_text(document: object) -> str:
     return json.dumps(shorten(document), indent=1, ensure_ascii=False)
 
 
+def as_lines(document: Mapping[str, object]) -> str:
+    """JSON, a line for each part of a document."""
+    return (
+        "{\n"
+        + ",\n".join(f"{json.dumps(n)}: {json.dumps(shorten(v), ensure_ascii=False)}" for n, v in document.items())
+        + "\n}"
+    )
+
+
 def shorten(value: object) -> object:
     if isinstance(value, float):
         return float(f"{value:.8g}") if value == value else "nan"

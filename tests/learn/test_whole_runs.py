@@ -36,7 +36,7 @@ from fabula.learn.simulate import simulate  # noqa: E402
 from fabula.learn.worlds.films import Recipe, write_world  # noqa: E402
 from tests.learn import test_noise, test_vcmr_task  # noqa: E402
 from tests.learn.texts import embed_captions  # noqa: E402
-from tests.stored import as_text, differences, keep_known, read_stored, write_stored  # noqa: E402
+from tests.stored import as_lines, differences, keep_known, read_stored, write_stored  # noqa: E402
 
 FOLDER = Path(__file__).parent / "runs"
 FAST = {"batch_size": 4, "lr": 1e-3, "threads": 1, "device": "cpu", "epochs": 2}
@@ -322,15 +322,9 @@ RUNS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def write_run(name: str) -> str:
-    """JSON, a line for each part of what a run says."""
-    found = json.loads(as_text(RUNS[name]()))
-    return "{\n" + ",\n".join(f"{json.dumps(part)}: {json.dumps(found[part])}" for part in found) + "\n}"
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_it_is_as_it_was(name):
-    now, stored = json.loads(write_run(name)), json.loads(read_stored(FOLDER, name))
+    now, stored = json.loads(as_lines(RUNS[name]())), json.loads(read_stored(FOLDER, name))
     assert differences(keep_known(now, stored), stored) == []  # a new setting may stand beside the others
 
 
@@ -341,4 +335,4 @@ def test_nothing_is_left_over():
 if __name__ == "__main__":
     import transformers  # noqa: F401  (all runs, or none)
 
-    write_stored(FOLDER, {name: lambda name=name: write_run(name) for name in RUNS})
+    write_stored(FOLDER, {name: lambda run=run: as_lines(run()) for name, run in RUNS.items()})
