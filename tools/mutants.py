@@ -445,12 +445,21 @@ class Scratch:
         """killed, survived or timeout."""
         self.put(mutant.file, mutant.apply((SOURCE / mutant.file).read_bytes()))
         try:
-            print(json.dumps(tests), file=self.server.stdin, flush=True)
-            assert self.server.stdout
-            code = self.server.stdout.readline().strip()
+            code = self.ask(tests)
         finally:
             self.restore(mutant.file)
         return {"0": "survived", "5": "survived", "timeout": "timeout"}.get(code, "killed")
+
+    def ask(self, tests: list[str]) -> str:
+        """The exit code of these tests."""
+        print(json.dumps(tests), file=self.server.stdin, flush=True)
+        assert self.server.stdout
+        return self.server.stdout.readline().strip()
+
+    def check(self, tests: list[str]) -> None:
+        """Without a mutant the tests pass; else all mutants would count as killed."""
+        if tests and (code := self.ask(tests)) != "0":
+            raise SystemExit(f"{tests[0]} fails without a mutant (exit code {code or 'none'}): mend that first")
 
     def close(self) -> None:
         assert self.server.stdin
@@ -528,6 +537,8 @@ OPTIONS = [
     "no:randomly",
     "--no-header",
     "--tb=no",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",  # of modules that the server has loaded before the tests
 ]
 
 
@@ -582,7 +593,8 @@ def enclosing(mutant: Mutant) -> Any:
     around = [
         n
         for n in ast.walk(ast.parse(source))
-        if isinstance(n, ast.FunctionDef) and n.body[0].lineno <= mutant.line <= (n.end_lineno or 0)
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        and n.body[0].lineno <= mutant.line <= (n.end_lineno or 0)
     ]
     if not around:
         return None
@@ -644,6 +656,7 @@ def judge(mutants: list[Mutant], processes: int, seed: int, keep: set[str]) -> d
             with lock:
                 local.scratch = Scratch()
                 scratches.append(local.scratch)
+            local.scratch.check(tests.of(mutant)[:1])
         start = time.monotonic()
         outcome = local.scratch.test(mutant, tests.of(mutant))
         with lock:

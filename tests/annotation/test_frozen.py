@@ -370,6 +370,15 @@ def test_forms_of_verbs(verb, forms):
     assert disturb.inflect(verb) == forms
 
 
+def test_up_that_belongs_to_a_verb():
+    """`wakes up` is one verb; other words after it, and other directions after other verbs, are changed."""
+    changed = lambda caption: {(d.was, d.now) for d in disturb.every(caption) if d.rule != "verb"}  # noqa: E731
+    assert changed("She wakes up.") == set() == changed("He is cleaning Up.")
+    assert changed("She walks up the hill.") == {("up", "down")} == changed("He runs UP the hill.")
+    assert changed("She wakes slowly.") == {("slowly", "quickly")}
+    assert changed("He is cleaning down the wall.") == {("down", "up")}
+
+
 def test_plurals():
     assert [disturb.plural(n) for n in ("shelf", "cup", "box", "dress", "bench", "dish")] == [
         *("shelves", "cups", "boxes", "dresses", "benches", "dishes")

@@ -170,6 +170,21 @@ def test_mlflow(tmp_path, monkeypatch):
     assert calls[-1] == {"run_id": "y2"}
 
 
+def test_tensorboard_forgets_what_is_logged_again(tmp_path, monkeypatch):
+    """Of a run that is resumed after step 7, values of step 8 and later are of the run that was killed."""
+    calls: list[object] = []
+    fake = ModuleType("torch.utils.tensorboard.writer")
+    writer = SimpleNamespace(add_scalar=lambda *value: calls.append(value), close=lambda: calls.append("end"))
+    fake.SummaryWriter = lambda *given, **named: calls.append((*given, named)) or writer
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", ModuleType("torch.utils.tensorboard"))
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard.writer", fake)
+    (tracker,) = open_trackers(Run(out=tmp_path, tensorboard=True, resume=True), {}, 7)
+    tracker.log({"loss": 0.5, "lr": 1e-3}, 8)
+    tracker.close()
+    folder = str(tmp_path / "tensorboard")
+    assert calls == [(folder, {"purge_step": 8}), ("loss", 0.5, 8), ("lr", 1e-3, 8), "end"]
+
+
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])
 def test_trackers_that_are_not_installed(tmp_path, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)

@@ -19,6 +19,7 @@ import fabula
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.library import index as indexing
 from fabula.library.embedders import embedder
+from fabula.library.generations import move
 from fabula.library.scan import Cut, Job, Scanner
 from fabula.library.store import COLUMNS, Store
 from tests.library.conftest import BLUE, GREEN, RED, film
@@ -349,6 +350,14 @@ def test_a_root_that_moved_says_so(videos, tmp_path, run):
     assert (done.same, done.new) == (3, 0) and contents(tmp_path / "moved") == before
     assert Store.open(tmp_path / "moved").path_of("a.mkv") == new / "a.mkv"
     assert bring(new, tmp_path / "moved").same == 3
+
+
+def test_an_open_store_knows_where_its_videos_lie_now(videos, tmp_path):
+    bring(videos, tmp_path / "store")
+    store = Store.open(tmp_path / "store")
+    new = videos.rename(tmp_path / "elsewhere")
+    move(store, new)
+    assert store.manifest.root == str(new) and store.path_of("a.mkv") == new / "a.mkv"
 
 
 def test_a_full_disk_costs_a_line_and_the_store_is_as_it_was(videos, tmp_path):
