@@ -212,3 +212,24 @@ def best_spans(
 def suppress_spans(
     spans: NDArray[np.float64], videos: NDArray[np.int64], threshold: float, stays: NDArray[np.bool_], threads: int
 ) -> None: ...
+def encode_rows(
+    rows: NDArray[np.float32],
+    mean: NDArray[np.float32],
+    codes: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    errors: NDArray[np.float32],
+    threads: int,
+) -> int: ...
+def nearest_rows(
+    codes: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    errors: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    query: NDArray[np.float32],
+    k: int,
+    allowed: NDArray[np.bool_] | None,
+    threads: int,
+    path: str = "",
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int]: ...
+def code_products(codes: NDArray[np.int8], query: NDArray[np.int16], path: str) -> NDArray[np.int32]: ...
+def code_paths() -> list[str]: ...
