@@ -164,7 +164,7 @@ def encode_batches(model: Retriever, batches: Sequence[Sequence[Window]], pad_to
         encoded = []
         for batch in batches:
             features, mask = pad_rows([w.clips for w in batch], pad_to)
-            encoded.append(model.encode_video(features.to(device), mask.to(device)))
+            encoded.append(in_float(model.encode_video(features.to(device), mask.to(device))))
         return join_videos(encoded, max(shown)), torch.tensor(shown)
     extent = [min(len(clips) + reach, most) for clips, most in zip(rows, shown, strict=True)]
     order = sorted(range(len(rows)), key=extent.__getitem__)
@@ -173,11 +173,17 @@ def encode_batches(model: Retriever, batches: Sequence[Sequence[Window]], pad_to
     for i in range(0, len(order), size):
         few = order[i : i + size]
         features, mask = pad_rows([rows[r] for r in few], extent[few[-1]])
-        part = model.encode_video(features.to(device), mask.to(device))
+        part = in_float(model.encode_video(features.to(device), mask.to(device)))
         behind = torch.arange(mask.shape[1]) >= torch.tensor([extent[r] for r in few])[:, None]
         out = place_rows(out, part, torch.tensor(few), behind, (len(rows), max(extent)))
     assert out is not None
     return out, torch.tensor(extent)
+
+
+def in_float(rows: Videos) -> Videos:
+    """Encodings in float32, whatever precision they were computed in."""
+    search = rows.search.float()
+    return Videos(search, search if rows.spans is rows.search else rows.spans.float(), rows.mask)
 
 
 def place_rows(out: Videos | None, part: Videos, at: Tensor, behind: Tensor, shape: tuple[int, int]) -> Videos:
