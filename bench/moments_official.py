@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 CLIPS, DIM, WORDS, WIDTH = 48, 256, 12, 768
+CLOCKS = ("cpu", "wall", "work")
 SPLIT = "test_public"  # a split whose answers nobody knows: the official script then scores nothing
 SIZES = {"hidden": 256, "heads": 4, "max_words": 30, "max_clips": CLIPS, "query_dim": WIDTH, "feature_dim": DIM}
 
@@ -124,6 +125,23 @@ def measured(work: Any) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak_mb": peak}
     print(json.dumps(took))
+
+
+def run_fabula(folder: Path) -> None:
+    """Ours without the start of the process, as `run_official`: what is loaded once is loaded before the clock."""
+    import torch
+
+    import fabula
+    from fabula.learn import run  # noqa: F401
+    from fabula.learn.models import xml  # noqa: F401
+    from fabula.learn.retrieval import queries  # noqa: F401
+
+    torch.set_num_threads(1)
+    keywords: dict[str, Any] = {
+        "data": folder / "queries.jsonl", "features": (str(folder / "videos.h5"),), "words": folder / "words.h5",
+        "corpus": "store", "protocol": "tvr", "batch_size": 200, "device": "cpu",
+    }  # fmt: skip
+    measured(lambda: fabula.predict("vcmr", folder / "xml.safetensors", folder / "fabula.json", **keywords))
 
 
 def run_parts(folder: Path) -> None:
@@ -259,7 +277,8 @@ def predict_command(folder: Path) -> list[Any]:
 
 def measure(official: Path | None, queries: int = 500, videos: int = 1000, repeats: int = 3) -> dict[str, Any]:
     """Whole processes, by turns, the best of several by processor time: ours on a `first` run, with the corpus `kept`,
-    and TVR's (`official`); how often each costs as much as ours, and whether the lists are the same."""
+    and TVR's (`official`); how many times ours TVR's costs (`ratio_cpu`, `ratio_wall`; `ratio_work`: processor time
+    without the start of the processes), and whether the lists are the same."""
     runs: dict[str, list[dict[str, float]]] = {"first": [], "kept": [], "official": []}
     same = ""
     with tempfile.TemporaryDirectory() as name:
@@ -268,15 +287,19 @@ def measure(official: Path | None, queries: int = 500, videos: int = 1000, repea
         make_weights(folder)
         for i in range(repeats):
             for which in ("first", "kept"):
-                runs[which].append(launch(predict_command(folder), FABULA_CACHE=str(folder / f"cache{i}")))
+                whole = launch(predict_command(folder), FABULA_CACHE=str(folder / f"whole{i}"))
+                work = launch(script("fabula", folder), FABULA_CACHE=str(folder / f"work{i}"))
+                runs[which].append({**whole, "work_cpu": work["work_cpu"], "peak_mb": work["peak_mb"]})
             if official is not None:
                 runs["official"].append(launch(script("official", folder, official.resolve())))
                 same = compare(folder)
     best: dict[str, Any] = {which: min(every, key=lambda r: r["cpu"]) for which, every in runs.items() if every}
     if "official" in best:
-        for clock in ("cpu", "wall"):
+        for clock in ("cpu", "wall", "work_cpu"):
             quickest = {which: min(r[clock] for r in every) for which, every in runs.items()}
-            best[f"ratio_{clock}"] = {w: quickest["official"] / quickest[w] for w in ("first", "kept")}
+            best[f"ratio_{clock.removesuffix('_cpu')}"] = {
+                w: quickest["official"] / quickest[w] for w in ("first", "kept")
+            }
         best["lists"] = same
     return best
 
@@ -298,7 +321,9 @@ def main() -> None:
     args = parser.parse_args()
     if args.one:
         how, *rest = args.one
-        if how == "official":
+        if how == "fabula":
+            run_fabula(Path(rest[0]))
+        elif how == "official":
             run_official(Path(rest[0]), Path(rest[1]))
         elif how == "parts":
             run_parts(Path(rest[0]))
@@ -327,9 +352,9 @@ def main() -> None:
             if which in best:
                 line(label, queries, videos, best[which])
         if "lists" in best:
-            words = [f"{best[f'ratio_{clock}'][w]:.1f}" for clock in ("cpu", "wall") for w in ("first", "kept")]
-            print(f"| official / Fabula | first run {words[0]} ×, corpus kept {words[1]} × the processor time; wall "
-                  f"{words[2]} × and {words[3]} ×; {best['lists']} | | | | |")  # fmt: skip
+            pairs = [" and ".join(f"{best[f'ratio_{c}'][w]:.1f} ×" for w in ("first", "kept")) for c in CLOCKS]
+            print(f"| official / Fabula, first run and corpus kept | processor {pairs[0]}; wall {pairs[1]}; processor "
+                  f"without the start of the processes {pairs[2]}; {best['lists']} | | | | |")  # fmt: skip
 
 
 if __name__ == "__main__":
