@@ -254,7 +254,9 @@ def test_lists_before_and_after_nms(case: Path) -> None:
     for run in run_names(case):
         lists, theirs = numbers(case, "inference")[run], tensors(case, f"inference_{run}")
         model, corpus, queries, answers = searched(case, run)
-        near(corpus.rows.spans, theirs["frame_embeddings"], 1e-5)
+        assert corpus.extent is not None
+        read = torch.arange(corpus.rows.mask.shape[1]) < corpus.extent[:, None]  # what lies behind is not encoded
+        near(corpus.rows.spans[read], theirs["frame_embeddings"][read], 1e-5)
         near(model.video_scores(queries, corpus.rows).detach(), theirs["q2video_scores"], 1e-5)
         start, end = model.span_logits(queries.spans[:, None], corpus.rows.spans, corpus.rows.mask)
         near(start.detach(), theirs["st_logits"], 1e-4)

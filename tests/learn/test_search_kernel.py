@@ -162,3 +162,25 @@ def test_what_does_not_fit_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"fit|there|asked|extent"):
             call()
+
+
+@pytest.mark.parametrize("pads", ["hidden", "seen"])
+def test_rows_of_like_length_are_encoded_together_and_come_out_the_same(pads: str, monkeypatch: Any) -> None:
+    """Against the batches as they come, for a model that does not say what it reads of pads."""
+    from fabula.learn.models import xml
+
+    torch.manual_seed(0)
+    model: Any = xml.Model(xml.Config.tiny(feature_dim=8, query_dim=8, max_clips=12, hidden=16, pads=pads)).eval()
+    videos = [(f"v{i}", torch.randn(n, 8), float(n)) for i, n in enumerate([7, 12, 3, 30, 1, 9, 12, 4])]
+    monkeypatch.setattr(search, "CACHED", 12 * 16 * 2)
+    sorted_rows = search.encode_corpus(model, videos, 3)
+    monkeypatch.setattr(xml.Model, "reach", None)
+    plain = search.encode_corpus(model, videos, 3)
+    assert torch.equal(sorted_rows.rows.mask, plain.rows.mask) and torch.equal(sorted_rows.owner, plain.owner)
+    lengths = plain.rows.mask.sum(1)
+    assert sorted_rows.extent is not None and plain.extent is not None
+    assert torch.equal(sorted_rows.extent, torch.minimum(lengths + (2 if pads == "seen" else 0), plain.extent))
+    read = torch.arange(12) < sorted_rows.extent[:, None]
+    for ours, other in ((sorted_rows.rows.search, plain.rows.search), (sorted_rows.rows.spans, plain.rows.spans)):
+        torch.testing.assert_close(ours[read], other[read])
+        assert (ours[~read] == 0).all()

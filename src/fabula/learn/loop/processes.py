@@ -6,9 +6,9 @@ import atexit
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # it costs more than torch itself, and who predicts does with
 
 T = TypeVar("T")
 
+Precision = Literal["32", "bf16"]  # of predictions
 PRECISIONS: JsonDict = {"32": "32-true", "bf16": "bf16-mixed", "16-mixed": "16-mixed"}
 
 
@@ -42,6 +43,25 @@ def find_device(name: str) -> torch.device:
     if str(device) not in here and not (device.type == "cuda" and device.index is None and "cuda:0" in here):
         raise SpecError(f"no device {name!r} on this machine; there are: {', '.join(here)}")
     return device
+
+
+def reduce_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
+    """What is computed here has this precision; an error where the device has no instructions for it."""
+    if precision == "32":
+        return nullcontext()
+    if not has_bf16(device):
+        raise SpecError(f"precision bf16: this {device.type} has no instructions for it, and would be slower; use 32")
+    return torch.autocast(device.type, torch.bfloat16)
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 itself."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    capabilities: Mapping[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16", "arm_bf16", "bf16"))
 
 
 def make_fabric(settings: Settings, unused: bool = False) -> Fabric:

@@ -253,6 +253,11 @@ class CorpusModel(nn.Module):
             (none if id(p) in norms or name.endswith("bias") else decayed).append(p)
         return [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
+    @property
+    def reach(self) -> int | None:
+        """How many clips behind a video's end its answer depends on; None: on all that it is padded with."""
+        return 0 if self.config.pads == "hidden" else None  # type: ignore[union-attr]
+
     def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
         return best_clip(queries.search, videos.search, videos.mask)
 

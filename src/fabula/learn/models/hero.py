@@ -315,6 +315,11 @@ class Model(CorpusModel):
 
     # -- what a retriever does ----------------------------------------------------------------------------------------
 
+    @property
+    def reach(self) -> int | None:
+        """Of the clips behind the end the convolutions read half a kernel; attention is for those that are there."""
+        return 0 if self.config.pads == "hidden" else self.config.kernel // 2
+
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         """Ids of words, without the CLS that is put before them here. [Q, L], [Q, L]"""
         ids = F.pad(query.masked_fill(~mask, PAD), (1, 0), value=CLS)  # [Q, 1 + L]

@@ -223,6 +223,11 @@ class Model(Retriever):
         self.boundaries = Boundaries(config.kernel, config.pads)
         reset_normal(self.modules())
 
+    @property
+    def reach(self) -> int | None:
+        """Of the clips behind the end the convolutions read half a kernel; attention is for those that are there."""
+        return 0 if self.config.pads == "hidden" else self.config.kernel // 2
+
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         words = self.query_block(self.query_positions(self.query_project(query)), mask)  # [Q, L, H]
         q = pool_words(words, self.pool(words)[..., 0], mask)  # [Q, H]

@@ -25,8 +25,9 @@ from fabula.documents.fields import JsonObject
 from fabula.learn import checkpoint
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import pad_rows
-from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_rows
+from fabula.learn.retrieval.data import Clips, Words, average_down, pool_clips, scale_rows
 from fabula.learn.retrieval.decode import Decoding
+from fabula.learn.retrieval.encoded import encode_clips
 from fabula.learn.retrieval.queries import encode_queries
 from fabula.learn.retrieval.search import Corpus, encode_corpus, join_videos, search_corpus
 from fabula.media.stores.features import Features, check_features, must_match
@@ -102,10 +103,17 @@ class Finder:
         seconds = len(rows) * c.clip if duration is None else duration
         return encode_corpus(self.model, [(name, rows, seconds)])
 
-    def encode_all(self, videos: Mapping[str, ArrayLike], rate: float | None = None) -> Corpus:
-        """A corpus of all the videos of a store, or of a mapping from names to features."""
+    def encode_all(self, videos: Mapping[str, ArrayLike], rate: float | None = None, *, cache: bool = True) -> Corpus:
+        """A corpus of all the videos of a store, or of a mapping from names to features.
+
+        That of a store stays in the cache folder, where `fabula predict vcmr` finds it too; `cache=False`: it does not.
+        """
         if isinstance(videos, Features):
             self.check_recipe(videos)
+            clips = Clips([videos], self.config, 1 / self.config.clip if rate is None else rate, keep=False)
+            sees = getattr(self.config, "pads", "seen") != "hidden"
+            size = 1 if sees else 64  # a model that sees pads is shown none
+            return encode_clips(self.model, clips, list(videos), {}, size, cache=self.notes if cache else None)
         return self.join(*(self.encode(frames, name, rate) for name, frames in videos.items()))
 
     def join(self, *corpora: Corpus) -> Corpus:

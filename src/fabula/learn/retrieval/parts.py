@@ -31,7 +31,7 @@ from fabula.jobs.folder import Folder, begin, read_chunks, taken_away_if_refused
 from fabula.jobs.runner import run_pass, runner_named
 from fabula.learn import checkpoint
 from fabula.learn.config import configure_inference
-from fabula.learn.loop.processes import find_device
+from fabula.learn.loop.processes import find_device, reduce_precision
 from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
 from fabula.learn.retrieval.contract import Videos
 from fabula.learn.retrieval.queries import CorpusQueries, search_queries
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from fabula.learn.tasks.vcmr import PredictOptions, Task
 
 VIDEOS = 1024  # of a part, to be encoded; a multiple of every batch size that is a power of 2
-WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what changes no answer
+# what changes no answer; `precision` does, and is named where it is not 32, so that earlier runs go on
+WHERE = ("processes", "engine", "address", "work", "resume", "device", "no_cache", "precision")
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ class EncodeVideos(PartJob):
         clips, pad_to = self.task.clips_of(model, self.options, stores)
         read = ((name, clips[name], seconds) for name, seconds in videos)
         every = ((name, frames, seconds or len(frames) * model.config.clip) for name, frames, seconds in read)
-        corpus = encode_corpus(model, every, max(self.options.batch_size, 32), pad_to)
+        with reduce_precision(self.options.precision, next(model.parameters()).device):
+            corpus = encode_corpus(model, every, max(self.options.batch_size, 32), pad_to)
         put_arrays(self.folder, ("videos", f"{number:05d}"), to_arrays(corpus.rows), {
             "durations": corpus.durations.tolist(), "owner": corpus.owner.tolist(), "offset": corpus.offset.tolist(),
             "clips": corpus.rows.mask.shape[1], "width": corpus.rows.search.shape[2],
@@ -126,7 +128,8 @@ class AnswerQueries(PartJob):
         data = self.task.prepare_queries(*tools, self.options, by_id, notes)
         if isinstance(data, CorpusQueries):
             corpus = open_corpus(self.folder, next(tools.model.parameters()).device)
-            answers = search_queries(tools.model, queries, corpus, data.words, data.decoding)
+            precision = self.options.precision
+            answers = search_queries(tools.model, queries, corpus, data.words, data.decoding, precision=precision)
         else:
             answers = self.task.answer_own(tools.model, data, names_of(self.folder), self.options.batch_size)
         lists = {}
@@ -305,6 +308,8 @@ def inputs_of(run: Path, options: PredictOptions, queries: Sequence[Query]) -> d
     inputs: dict[str, object] = {"weights": hash_of(file), "queries": hasher.hexdigest()}
     for path in stores:
         inputs[f"store {path}"] = stamp_of(Path(path))
+    if options.precision != "32":
+        inputs["precision"] = options.precision
     names = [f.name for f in fields(options) if f.name not in (*WHERE, "features", "words", "data", "part")]
     return inputs | {name: json.loads(json.dumps(getattr(options, name), default=str)) for name in names}
 

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 
 from fabula.core.errors import SpecError
-from fabula.core.notes import Progress, silent
+from fabula.core.notes import Notes, Progress, silent
 from fabula.data.moments import Id, Query, Ranking
+from fabula.learn.loop.processes import Precision, reduce_precision
 from fabula.learn.retrieval.answers import Answer, Form, list_answers
 from fabula.learn.retrieval.contract import Batch, Queries, Retriever, pad_rows
 from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of
 from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
-from fabula.learn.retrieval.search import Corpus, encode_corpus, search_corpus
+from fabula.learn.retrieval.encoded import encode_clips
+from fabula.learn.retrieval.search import Corpus, search_corpus
 
 
 class CorpusQueries(Moments):
@@ -28,6 +30,8 @@ class CorpusQueries(Moments):
         names: Sequence[str] | None = None,
         pad_to: int | None = None,  # clips of every row; None: as many as its batch needs
         form: Form = "tvr",  # of the file that a prediction is written to
+        cache: Notes | None = None,  # takes notes about the folder of encoded corpora; None: it is not used
+        precision: Precision = "32",  # of the encoders
     ) -> None:
         if not queries:
             raise SpecError("no query to ask")
@@ -35,14 +39,16 @@ class CorpusQueries(Moments):
         self.by_id, self.decoding, self.pad_to, self.form = dict(queries), decoding, pad_to, form
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
         self.note = ""  # for the file
+        self.cache, self.precision = cache, precision
 
     def encode(self, model: Retriever, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""
-        c, durations = self.clips.config, durations_of(self.by_id, self.clips)
-        every = ((v, self.clips[v], durations.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
-        return encode_corpus(
-            model, every, batch_size, self.pad_to, lambda done: watch("encoding videos", done, len(self.names))
-        )
+        durations = durations_of(self.by_id, self.clips)
+        with reduce_precision(self.precision, next(model.parameters()).device):
+            return encode_clips(
+                model, self.clips, self.names, durations, batch_size, self.pad_to,
+                lambda done: watch("encoding videos", done, len(self.names)), self.cache,
+            )  # fmt: skip
 
 
 def encode_queries(model: Retriever, queries: Sequence[Query], words: Words, batch_size: int = 256) -> Queries:
@@ -53,7 +59,7 @@ def encode_queries(model: Retriever, queries: Sequence[Query], words: Words, bat
         for i in range(0, len(queries), batch_size):
             rows, mask = pad_rows([words(q) for q in queries[i : i + batch_size]])
             parts.append(model.encode_query(rows.to(device), mask.to(device)))
-    return Queries(torch.cat([p.search for p in parts]), torch.cat([p.spans for p in parts]))
+    return Queries(torch.cat([p.search for p in parts]).float(), torch.cat([p.spans for p in parts]).float())
 
 
 def answer_queries(
@@ -66,7 +72,8 @@ def answer_queries(
         queries = [data.queries[i] for i in units]
         if not queries:
             return []
-        return search_queries(model, queries, data.encode(model, batch_size, watch), data.words, data.decoding, watch)
+        corpus = data.encode(model, batch_size, watch)
+        return search_queries(model, queries, corpus, data.words, data.decoding, watch, data.precision)
     finally:
         model.train(training)
 
@@ -78,9 +85,11 @@ def search_queries(
     words: Words,
     decoding: Decoding | None,
     watch: Progress = silent,
+    precision: Precision = "32",
 ) -> list[Answer]:
     """An answer for each query, of a corpus that is encoded; the model is not training."""
-    encoded = encode_queries(model, queries, words)
+    with reduce_precision(precision, next(model.parameters()).device):
+        encoded = encode_queries(model, queries, words)
     own = torch.tensor([corpus.number[q.video] for q in queries]) if corpus_has(corpus, queries) else None
     answers: list[Answer] = []
     for part, results in search_corpus(model, encoded, corpus, decoding or Decoding.of(model.config), own):

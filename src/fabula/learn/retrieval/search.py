@@ -101,6 +101,7 @@ def encode_corpus(
     owner: list[int] = []
     offset: list[int] = []
     parts: list[Videos] = []
+    extents: list[Tensor] = []
 
     def windows() -> Iterator[Window]:
         for i, (name, clips, duration) in enumerate(videos):
@@ -110,17 +111,17 @@ def encode_corpus(
                 yield Window(i, start, clips[start:end])
             watch(i + 1)
 
-    for window_batch in batch_rows(windows(), batch_size):
-        features, mask = pad_rows([w.clips for w in window_batch], pad_to)
-        device = next(model.parameters()).device
-        with torch.inference_mode():
-            parts.append(model.encode_video(features.to(device), mask.to(device)))
-        owner += [w.video for w in window_batch]
-        offset += [w.offset for w in window_batch]
+    with torch.inference_mode():
+        for batches in gather_batches(batch_rows(windows(), batch_size), ROOM):
+            encoded, extent = encode_batches(model, batches, pad_to)
+            parts.append(encoded)
+            extents.append(extent)
+            owner += [w.video for batch in batches for w in batch]
+            offset += [w.offset for batch in batches for w in batch]
     if not parts:
         raise SpecError("no video to search")
-    T = max(v.mask.shape[1] for v in parts)
-    return Corpus(names, torch.tensor(durations), join_videos(parts, T), torch.tensor(owner), torch.tensor(offset))
+    rows = parts[0] if len(parts) == 1 else join_videos(parts, max(v.mask.shape[1] for v in parts))
+    return Corpus(names, torch.tensor(durations), rows, torch.tensor(owner), torch.tensor(offset), torch.cat(extents))
 
 
 def batch_rows(windows: Iterable[Window], size: int) -> Iterator[list[Window]]:
@@ -132,6 +133,72 @@ def batch_rows(windows: Iterable[Window], size: int) -> Iterator[list[Window]]:
             pending = []
     if pending:
         yield pending
+
+
+def gather_batches(batches: Iterable[list[Window]], room: int) -> Iterator[list[list[Window]]]:
+    """Batches together as long as they have no more than so many numbers, but at least one."""
+    pending: list[list[Window]] = []
+    size = 0
+    for batch in batches:
+        numbers = sum(w.clips.numel() for w in batch)
+        if pending and size + numbers > room:
+            yield pending
+            pending, size = [], 0
+        pending.append(batch)
+        size += numbers
+    if pending:
+        yield pending
+
+
+def encode_batches(model: Retriever, batches: Sequence[Sequence[Window]], pad_to: int | None) -> tuple[Videos, Tensor]:
+    """The rows of these batches, and their extents: how many clips of each can matter.
+
+    A model whose answer depends on no more than `reach` clips behind a video's end is shown no more of them, and rows
+    of like length together. One that does not say is shown the batches as they are.
+    """
+    reach = getattr(model, "reach", None)
+    rows = [w.clips for batch in batches for w in batch]
+    shown = [pad_to or max(len(w.clips) for w in batch) for batch in batches for _ in batch]  # clips of a row's batch
+    device = next(model.parameters()).device
+    if reach is None:
+        encoded = []
+        for batch in batches:
+            features, mask = pad_rows([w.clips for w in batch], pad_to)
+            encoded.append(in_float(model.encode_video(features.to(device), mask.to(device))))
+        return join_videos(encoded, max(shown)), torch.tensor(shown)
+    extent = [min(len(clips) + reach, most) for clips, most in zip(rows, shown, strict=True)]
+    order = sorted(range(len(rows)), key=extent.__getitem__)
+    size = len(batches[0]) if device.type != "cpu" else max(1, CACHED // (max(extent) * max(1, model.config.hidden)))
+    out: Videos | None = None
+    for i in range(0, len(order), size):
+        few = order[i : i + size]
+        features, mask = pad_rows([rows[r] for r in few], extent[few[-1]])
+        part = in_float(model.encode_video(features.to(device), mask.to(device)))
+        behind = torch.arange(mask.shape[1]) >= torch.tensor([extent[r] for r in few])[:, None]
+        out = place_rows(out, part, torch.tensor(few), behind, (len(rows), max(extent)))
+    assert out is not None
+    return out, torch.tensor(extent)
+
+
+def in_float(rows: Videos) -> Videos:
+    """Encodings in float32, whatever precision they were computed in."""
+    search = rows.search.float()
+    return Videos(search, search if rows.spans is rows.search else rows.spans.float(), rows.mask)
+
+
+def place_rows(out: Videos | None, part: Videos, at: Tensor, behind: Tensor, shape: tuple[int, int]) -> Videos:
+    """The rows of a part at their places, 0 `behind` what matters; the first part makes the room for all."""
+    if out is None:
+        search = part.search.new_zeros(*shape, *part.search.shape[2:])
+        spans = search if part.spans is part.search else part.spans.new_zeros(*shape, *part.spans.shape[2:])
+        out = Videos(search, spans, part.mask.new_zeros(shape))
+    at, T = at.to(part.mask.device), part.mask.shape[1]
+    hidden = behind.to(part.mask.device)[..., None]
+    out.search[at, :T] = part.search.masked_fill(hidden, 0.0)
+    if out.spans is not out.search:
+        out.spans[at, :T] = part.spans.masked_fill(hidden, 0.0)
+    out.mask[at, :T] = part.mask
+    return out
 
 
 def join_videos(parts: Sequence[Videos], T: int) -> Videos:

@@ -124,6 +124,10 @@ class PredictOptions(shared.PredictOptions):
     rate: float | None = same_as(TrainOptions, "rate")
     format: str | None = same_as(TrainOptions, "format")
     other_features: bool = option(False, "Accept features from another extractor than the run's.")
+    precision: Literal["32", "bf16"] = option(
+        "32", "Precision of the encoders; bf16 where the processor or the GPU computes in it.", shows_default=True
+    )
+    no_cache: bool = option(False, "Encode the corpus anew, and leave nothing in the cache folder.")
     work: Path | None = option(None, "Predict in parts in this folder, by several workers; --resume continues it.")
     resume: bool = option(False, "Resume the run of --work.")
     part: int = option(1000, "Queries per part, with --work.", at_least=1, shows_default=True)
@@ -311,6 +315,7 @@ class Task(base.Task):
         options: PredictOptions, queries: Mapping[Id, Query], notes: Notes,
     ) -> CorpusQueries | Highlights:  # fmt: skip
         """The data set of these queries for this model."""
+        from fabula.learn.loop.processes import reduce_precision
         from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
@@ -333,12 +338,16 @@ class Task(base.Task):
         if is_single(config):
             from fabula.learn.retrieval.highlights import Highlights
 
+            if options.precision != "32":
+                raise SpecError(f"--precision {options.precision} is for models that search a corpus, not {model.name}")
             return Highlights(queries.values(), clips, reader, learn=False, form=form)
+        reduce_precision(options.precision, next(model.parameters()).device)  # an error before any work
         changes = DECODED[options.protocol] if options.protocol else {}
         decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
         named = (q.video for q in queries.values())
         names = list(dict.fromkeys([*named, *clips])) if options.corpus == "store" else None
-        return CorpusQueries(queries, clips, reader, decoding, names, pad_to, form)
+        cache = None if options.no_cache else notes
+        return CorpusQueries(queries, clips, reader, decoding, names, pad_to, form, cache, options.precision)
 
     def predict_in_parts(
         self, path: Path, data: CorpusQueries | Highlights, options: PredictOptions, notes: Notes, watch: Progress
