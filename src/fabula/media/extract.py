@@ -13,7 +13,8 @@ import io
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,7 @@ from fabula.media.base import Clips, Extractor, cut_clips, hash_file, stamp
 from fabula.media.decode import ENDINGS, Video, import_av
 from fabula.media.extractors import extractor as parse_extractor
 from fabula.media.manifest import describe
+from fabula.media.pipeline import Stages
 from fabula.media.stores.features import Frames, check_features, check_replaceable, is_file_store, write_features
 
 Refused = dict[str, str]  # id → why a video was left out
@@ -57,23 +59,24 @@ def extract_one(video: str | Path, extractor: Extractor | str, watch: Progress =
 def extract_video(path: Path, extractor: Extractor, watch: Progress = silent) -> ExtractedVideo:
     """Decode, embed, check."""
     video = Video(path, extractor.fps, extractor.resize, extractor.size)
-    clips = cut_clips((picture for _, picture in video), extractor.clip, extractor.stride)
-    decode = embed = 0.0
+    stages = Stages()
     vectors: list[NDArray[np.float32]] = []
-    while True:
-        began = time.perf_counter()
-        batch: list[Clips] = list(islice(clips, extractor.batch))
-        decode += time.perf_counter() - began
-        if not batch:
-            break
-        began = time.perf_counter()
-        vectors.append(extractor.embed(np.stack(batch)))
-        embed += time.perf_counter() - began
-        watch(f"features of {path.name}", int(video.end), 0)
+    with closing(stages.ahead("decode", cut_batches(video, extractor), depth=2)) as batches:
+        for batch in batches:
+            with stages.clock("embed"):
+                vectors.append(extractor.embed(batch))
+            watch(f"features of {path.name}", int(video.end), 0)
     features = check_features(np.concatenate(vectors), path.stem, path, extractor.dim)
     checked = check_features(features.astype(extractor.dtype), path.stem, path)
     about = {"frames": video.decoded, "width": video.shape[0], "height": video.shape[1]}
-    return ExtractedVideo(checked, video.duration, about, {"decode": decode, "embed": embed})
+    return ExtractedVideo(checked, video.duration, about, stages.seconds)
+
+
+def cut_batches(video: Video, extractor: Extractor) -> Iterator[Clips]:
+    """Clips [N, clip, H, W, 3], as many as the network sees at once."""
+    clips = cut_clips((picture for _, picture in video), extractor.clip, extractor.stride)
+    while batch := list(islice(clips, extractor.batch)):
+        yield np.stack(batch)
 
 
 # ── many videos ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,6 +115,12 @@ class Extracted:
     duration: float  # of all videos
     seconds: dict[str, float]  # of all processes: decode, embed, write
     left_out: Refused
+    wall: float = 0.0  # seconds of the clock
+
+    @property
+    def rate(self) -> float:
+        """Pictures decoded a second."""
+        return self.frames / self.wall if self.wall else 0.0
 
 
 @dataclass(frozen=True)
@@ -225,6 +234,7 @@ def warn_refused(refused: Refused, warn: Callable[[str], None]) -> None:
 
 def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: Progress) -> Extracted:
     """The features of all videos as a store."""
+    began = time.perf_counter()
     read, left_out = stage.run(found, plan, progress)
     seconds: dict[str, float] = {}
     for one in read.values():
@@ -238,10 +248,11 @@ def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: 
     )
     if plan.licence is not None:
         metadata["licence"] = plan.licence
+    wrote = time.perf_counter()
     arrays = ((id, np.load(stage.array(id, found[id]), allow_pickle=False)) for id in read)
-    began = time.perf_counter()
     write_features(plan.out, arrays, metadata, plan.overwrite)
-    seconds["write"] = seconds.get("write", 0.0) + time.perf_counter() - began
+    now = time.perf_counter()
+    seconds["write"] = seconds.get("write", 0.0) + now - wrote
     return Extracted(
         len(read),
         sum(one["features"] for one in read.values()),
@@ -249,6 +260,7 @@ def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: 
         sum(one["duration"] for one in read.values()),
         seconds,
         left_out,
+        now - began,
     )
 
 
@@ -304,9 +316,3 @@ def find_videos(paths: Iterable[str | Path], warn: Callable[[str], None] = ignor
     if not found:
         raise SpecError("no video was named")
     return found
-
-
-def share_of(seconds: Mapping[str, float]) -> str:
-    """Where the time went: `decode 61 %, embed 37 %, write 2 %`."""
-    total = sum(seconds.values()) or 1.0
-    return ", ".join(f"{what} {100 * took / total:.0f} %" for what, took in seconds.items())
