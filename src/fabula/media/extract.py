@@ -115,12 +115,7 @@ class Extracted:
     duration: float  # of all videos
     seconds: dict[str, float]  # of all processes: decode, embed, write
     left_out: Refused
-    wall: float = 0.0  # seconds of the clock
-
-    @property
-    def rate(self) -> float:
-        """Pictures decoded a second."""
-        return self.frames / self.wall if self.wall else 0.0
+    speed: str = ""  # frames a second, and the share of each stage
 
 
 @dataclass(frozen=True)
@@ -161,17 +156,26 @@ class VideoStage(ABC):
             return record is not None and self.skip_bad
         return bool(self.folder.seal_of(self.parts, f"{part}{self.ending}") == record["array"])
 
-    def run(self, found: Mapping[str, Path], plan: Plan, progress: Progress) -> tuple[dict[str, JsonDict], Refused]:
-        """Every video that is not done; the records of all, and why some were left out."""
+    def run(
+        self, found: Mapping[str, Path], plan: Plan, progress: Progress
+    ) -> tuple[dict[str, JsonDict], Refused, set[str]]:
+        """Every video that is not done; the records of all, why some were left out, and which were done before."""
+        earlier: set[str] = set()
+
+        def is_done(job: tuple[str, Path]) -> bool:
+            done = self.has(name_part(*job))
+            earlier.update(job[:1] if done else ())
+            return done
+
         with plan.runner.ready():
-            run_pass(self, "videos", found.items(), plan.runner, progress, lambda job: self.has(name_part(*job)))
+            run_pass(self, "videos", found.items(), plan.runner, progress, is_done)
         entries = {id: self.folder.get(self.parts, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
         refused = {id: one["refused"] for id, one in entries.items() if "refused" in one}
         read = {id: one for id, one in entries.items() if "refused" not in one}
         if not read:
             why = f"the first: {next(iter(refused.values()))}"
             raise InputError(f"not one of {len(refused)} videos can be used; {why}", file=plan.out, hint="give others")
-        return read, refused
+        return read, refused, earlier
 
     def array(self, id: str, path: Path) -> Path:
         return self.folder.at(self.parts, f"{name_part(id, path)}{self.ending}")
@@ -234,12 +238,14 @@ def warn_refused(refused: Refused, warn: Callable[[str], None]) -> None:
 
 def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: Progress) -> Extracted:
     """The features of all videos as a store."""
-    began = time.perf_counter()
-    read, left_out = stage.run(found, plan, progress)
+    account = Stages()
+    read, left_out, earlier = stage.run(found, plan, progress)
     seconds: dict[str, float] = {}
-    for one in read.values():
+    for id, one in read.items():
         for what, took in one["seconds"].items():
             seconds[what] = seconds.get(what, 0.0) + took
+        if id not in earlier:
+            account.add(one["seconds"], one["about"]["frames"])
     metadata = describe(
         stage.extractor,
         {id: one["duration"] for id, one in read.items()},
@@ -248,11 +254,12 @@ def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: 
     )
     if plan.licence is not None:
         metadata["licence"] = plan.licence
-    wrote = time.perf_counter()
+    began = time.perf_counter()
     arrays = ((id, np.load(stage.array(id, found[id]), allow_pickle=False)) for id in read)
     write_features(plan.out, arrays, metadata, plan.overwrite)
-    now = time.perf_counter()
-    seconds["write"] = seconds.get("write", 0.0) + now - wrote
+    write = time.perf_counter() - began
+    seconds["write"] = seconds.get("write", 0.0) + write
+    account.add({"write": write})
     return Extracted(
         len(read),
         sum(one["features"] for one in read.values()),
@@ -260,7 +267,7 @@ def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: 
         sum(one["duration"] for one in read.values()),
         seconds,
         left_out,
-        now - began,
+        account.line(),
     )
 
 

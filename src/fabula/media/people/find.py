@@ -68,13 +68,16 @@ def find_people(
     plan: Plan,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
+    report: Callable[[str], None] = ignore,
 ) -> Cast:
-    """The cast of videos (files, or folders of them), written as a store; with the corrections that lie beside it."""
+    """The cast of videos (files, or folders of them), written as a store; with the corrections that lie beside it.
+
+    `report` hears how many frames were decoded a second, and where the time went."""
     check_store(plan.out, plan.overwrite)
     for path in (model.detector.weights, model.embedder.weights):
         if path is not None and Path(path).resolve() == plan.out.resolve():
             raise SpecError(f"{plan.out} is read and would be replaced; name another store")
-    cast = run(videos, model, cluster, plan, progress, warn)
+    cast = run(videos, model, cluster, plan, progress, warn, report)
     cast.save(plan.out, plan.overwrite)
     if plan.work is None:
         shutil.rmtree(plan.folder, ignore_errors=True)
@@ -90,6 +93,7 @@ def run(
     plan: Plan,
     progress: Progress,
     warn: Callable[[str], None],
+    report: Callable[[str], None] = ignore,
 ) -> Cast:
     """Every video by itself, then all faces together."""
     chosen = clusterer(cluster) if isinstance(cluster, str) else cluster
@@ -101,7 +105,12 @@ def run(
     folder, _ = begin(plan.folder, {"recipe": recipe}, {}, plan.resume)
     watch = progress if isinstance(plan.runner, InProcess) else silent
     stage = FaceStage(folder, plan.skip_bad, model, watch)
-    read, left_out = stage.run(found, plan, progress)
+    account = Stages()
+    read, left_out, earlier = stage.run(found, plan, progress)
+    for id, one in read.items():
+        if id not in earlier:
+            account.add(one["stages"], one["frames"])
+    report(account.line())
     return collect(stage, found, read, left_out, plan, warn).cluster(chosen, progress)
 
 

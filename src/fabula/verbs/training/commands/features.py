@@ -14,7 +14,6 @@ from fabula.learn.text_features import TextOptions, write_text_store
 from fabula.media.calls import extract_features
 from fabula.media.cut import cut_store
 from fabula.media.options import CutOptions, ExtractOptions
-from fabula.media.pipeline import share_of
 from fabula.media.published import ConvertFeaturesOptions, convert_published
 from fabula.media.stores.features import Features
 from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
@@ -43,8 +42,7 @@ def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
     with show_progress() as progress:
         done = extract_features(videos, options, progress, warn)
     print_note(
-        f"{done.videos:,} videos of {done.duration:,.0f} s, {done.features:,} features → {options.out} "
-        f"({done.frames:,} frames decoded, {done.rate:,.0f} frames/s: {share_of(done.seconds)})"
+        f"{done.videos:,} videos of {done.duration:,.0f} s, {done.features:,} features → {options.out} ({done.speed})"
     )
     if done.left_out:
         print_note(f"{len(done.left_out):,} videos were left out, as --skip-bad says; the manifest names them")
