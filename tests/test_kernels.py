@@ -78,13 +78,33 @@ def test_using_is_undone():
 
 def test_threads(monkeypatch):
     monkeypatch.delenv("FABULA_THREADS", raising=False)
-    assert _kernels.threads() == os.cpu_count()
+    assert _kernels.threads() == _kernels.processors() <= (os.cpu_count() or 1)
     monkeypatch.setenv("FABULA_THREADS", "3")
     assert _kernels.threads() == 3
     for wrong in ("0", "-1", "two", "3000000000", "9" * 5000):
         monkeypatch.setenv("FABULA_THREADS", wrong)
         with pytest.raises(KernelError, match="it is a number from 1 to 1024"):
             _kernels.threads()
+
+
+@pytest.mark.parametrize(
+    ("limit", "period", "share"),
+    [
+        *(("max 100000", None, None), ("200000 100000", None, 2), ("150000 100000", None, 2)),
+        *(
+            ("50000 100000", None, 1),
+            ("-1", "100000", None),
+            ("300000", "100000", 3),
+            ("", None, None),
+            ("no number", None, None),
+        ),
+    ],
+)
+def test_the_share_of_a_container(tmp_path, limit, period, share):
+    (tmp_path / "cpu.max").write_text(f"{limit}\n")
+    if period is not None:
+        (tmp_path / "cpu.cfs_period_us").write_text(f"{period}\n")
+    assert _kernels.container_share((tmp_path / "none", tmp_path / "cpu.max")) == share
 
 
 # --- what a kernel is given ------------------------------------------------------------------------------------------

@@ -20,6 +20,18 @@ from fabula.jobs.runner import InProcess
 from tests.evaluate.test_shards import METRICS, files, sets  # noqa: F401  (fixtures)
 
 
+def threads_of_libraries(job: int) -> list[str | None]:
+    return [os.environ.get(name) for name in room.THREADS]
+
+
+def test_no_library_of_a_worker_starts_threads_unless_the_user_says_so(monkeypatch):
+    for name in room.THREADS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    ((_, found),) = Processes(1).map(threads_of_libraries, [1])
+    assert found == ["1", "1", "1", "3"]
+
+
 def double(job: int) -> int:
     return 2 * job
 

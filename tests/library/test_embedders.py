@@ -305,3 +305,26 @@ def test_a_picture_is_upright(rotation, row):
     rgb = np.array([[1, 2], [3, 4]], np.uint8)[..., None].repeat(3, -1)
     frame = SimpleNamespace(rotation=rotation, to_ndarray=lambda format: rgb)
     assert turned(frame)[0, :, 0].tolist() == row
+
+
+@needs_wheels
+def test_class_names_are_embedded_once_for_all_processes(tmp_path, monkeypatch):
+    from fabula.library.embedders import offline
+
+    rows = RNG.normal(size=(1000, 384)).astype(np.float32)
+    calls: list[int] = []
+    monkeypatch.setattr(offline, "embed_names", lambda: calls.append(1) or rows)
+    monkeypatch.setenv("FABULA_CACHE", str(tmp_path))
+    where = offline.stamp(offline.find_names())
+    for _ in range(2):
+        offline.class_vectors.cache_clear()  # another process
+        assert np.array_equal(offline.class_vectors(*where), rows) and calls == [1]
+    (stored,) = tmp_path.glob("classes-*.index")
+    stored.write_bytes(stored.read_bytes()[:-5])  # a damaged file is computed again
+    offline.class_vectors.cache_clear()
+    assert np.array_equal(offline.class_vectors(*where), rows) and calls == [1, 1]
+    monkeypatch.setenv("FABULA_CACHE", str(tmp_path / "manifest.json" / "no folder"))
+    (tmp_path / "manifest.json").write_text("a file")
+    offline.class_vectors.cache_clear()
+    assert np.array_equal(offline.class_vectors(*where), rows) and calls == [1, 1, 1]
+    offline.class_vectors.cache_clear()

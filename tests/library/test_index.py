@@ -418,3 +418,19 @@ def test_options_that_do_not_fit_make_no_store(videos, tmp_path, more, told):
     with pytest.raises(FabulaError, match=told):
         fabula.index(videos, store=tmp_path / "store", **more)
     assert not (tmp_path / "store").exists()
+
+
+def test_a_film_that_joins_leaves_the_files_of_the_others_alone(videos, tmp_path, monkeypatch):
+    """Clips are written together when they lie in many files, or when rows have gone."""
+    where = tmp_path / "store"
+    fabula.index(videos, store=str(where), with_="colours", processes=1)
+    before = {path.name for path in (where / "clips.lance" / "data").iterdir()}
+    film(videos / "d.mkv", RED, BLUE)
+    fabula.index(videos, store=str(where), processes=1)
+    joined = {path.name for path in (where / "clips.lance" / "data").iterdir()}
+    assert before < joined
+    monkeypatch.setattr("fabula.library.store.LOOSE", 0)
+    film(videos / "e.mkv", GREEN)
+    fabula.index(videos, store=str(where), processes=1)
+    together = Store.open(where)
+    assert together.clips_table.stats()["fragment_stats"]["num_fragments"] == 1 and len(together.videos()) == 5

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 from fabula.core.errors import KernelError, shown
@@ -18,6 +20,7 @@ except ImportError:
 
 CHOICES = ("auto", "python", "native")
 MOST_THREADS = 1024  # that may be asked for; the kernels start at most 256, and no more than there is work for
+SHARES = (Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))  # cgroups 2 and 1
 _choice = os.environ.get("FABULA_KERNELS", "auto")
 
 
@@ -42,8 +45,25 @@ def threads() -> int:
 
 
 def processors() -> int:
-    """Those that this process is bound to (taskset, cpusets), not those the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Those that this process may use (taskset, cpusets, a container's share), not those the machine has."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(bound, container_share(SHARES) or bound)
+
+
+@functools.cache
+def container_share(shares: tuple[Path, ...]) -> int | None:
+    """Processors that a container's limit amounts to, rounded up: `200000 100000` are two; None where there is none."""
+    for path in shares:
+        try:
+            texts = path.read_text(encoding="ascii").split()
+            if len(texts) == 1:  # the older form: the quota alone, the period in a file beside it
+                texts.append(path.with_name("cpu.cfs_period_us").read_text(encoding="ascii").strip())
+            quota, period = (int(text) for text in texts)
+        except (OSError, ValueError):  # no such file; `max`
+            continue
+        if quota > 0 and period > 0:
+            return max(1, -(-quota // period))
+    return None
 
 
 @contextmanager

@@ -8,9 +8,10 @@ The last clip has what is left, at least one frame that no clip before it had.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from fabula.library.pictures import make_jpeg
 from fabula.library.store import MOST_CLIPS, Entry, Video
 from fabula.media.base import Pictures, hash_file, stamp
 from fabula.media.decode import Video as Film
+from fabula.media.pipeline import Stages
 
 SHORTER = 120  # pixels that the shorter side has at least when it is decoded, for the sake of small pictures
 
@@ -121,39 +123,45 @@ class Scanner:
     def decode(self, job: Job, size: int, mtime_ns: int) -> Scanned:
         """Decode, embed, cut; then hash: of what is no video nobody reads all bytes."""
         film = Film(job.path, self.cut.fps, max(self.embedder.resize, SHORTER))
-        clock = {"decode": 0.0, "embed": 0.0, "thumbs": 0.0}
+        stages = Stages()
         vectors: list[NDArray[np.float32]] = []
         thumbs: dict[int, bytes] = {}
         buffer: list[Pictures] = []
         frames = 0
-        began = time.perf_counter()
-        for _, picture in film:
-            began = lap(clock, "decode", began)
-            buffer.append(picture)
-            k, rest = divmod(frames - self.cut.n // 2, self.cut.s)
+
+        numbers = count()
+
+        def shrink(shown: tuple[float, Pictures]) -> Pictures:
+            _, picture = shown
+            k, rest = divmod(next(numbers) - self.cut.n // 2, self.cut.s)
             if self.thumbs and k >= 0 and not rest:  # the frame in the middle of a clip
                 thumbs[k] = make_jpeg(picture)
-            frames += 1
-            began = lap(clock, "thumbs", began)
-            if len(buffer) == self.embedder.batch:
-                vectors.append(self.embedder.frames(buffer))
-                buffer = []
-                self.watch(f"{job.path.name}", int(film.end), 0)
-            last, began = picture, lap(clock, "embed", began)
+            return picture
+
+        decoded = stages.ahead("decode", film, depth=self.embedder.batch)
+        with closing(stages.ahead("thumbs", decoded, shrink, depth=self.embedder.batch)) as pictures:
+            for last in pictures:
+                buffer.append(last)
+                frames += 1
+                if len(buffer) == self.embedder.batch:
+                    with stages.clock("embed"):
+                        vectors.append(self.embedder.frames(buffer))
+                    buffer = []
+                    self.watch(f"{job.path.name}", int(film.end), 0)
         if buffer:
-            vectors.append(self.embedder.frames(buffer))
-        lap(clock, "embed", began)
-        count = self.cut.count(frames)
-        if count > MOST_CLIPS:
+            with stages.clock("embed"):
+                vectors.append(self.embedder.frames(buffer))
+        clips = self.cut.count(frames)
+        if clips > MOST_CLIPS:
             raise InputError(
-                f"has {count:,} clips", file=job.path, hint=f"at most {MOST_CLIPS:,}; say --stride, --clip"
+                f"has {clips:,} clips", file=job.path, hint=f"at most {MOST_CLIPS:,}; say --stride, --clip"
             )
         if self.thumbs:
-            thumbs.setdefault(count - 1, make_jpeg(last))
+            thumbs.setdefault(clips - 1, make_jpeg(last))
         digest = hash_file(job.path, size, mtime_ns)
         rate = film.decoded / film.duration if film.duration else 0.0
-        row = Video(job.video, 0, size, mtime_ns, digest, film.duration, rate, count)
-        return Scanned(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)
+        row = Video(job.video, 0, size, mtime_ns, digest, film.duration, rate, clips)
+        return Scanned(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, stages.seconds)
 
     def join(self, row: Video, f: NDArray[np.float32], thumb: Callable[[int], bytes | None]) -> Entry:
         """The clips of frames f [F, D]."""
@@ -167,9 +175,3 @@ class Scanner:
 
 def no_clips(row: Video, dims: int) -> Entry:
     return Entry(row, np.zeros(0), np.zeros(0), np.zeros((0, dims), np.float32), [])
-
-
-def lap(clock: dict[str, float], what: str, began: float) -> float:
-    now = time.perf_counter()
-    clock[what] += now - began
-    return now

@@ -12,6 +12,7 @@ decoded somewhere is refused: half a video would pass for a whole one.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -67,17 +68,26 @@ class Video:
 
     def sample(self) -> Iterator[tuple[Fraction, Any]]:
         """The picture on the screen at every (i + ½)/fps."""
+        for _, frame, numbers in self.steps():
+            for i in numbers:
+                yield self.time_of(i), frame
+
+    def time_of(self, i: int) -> Fraction:
+        assert self.fps
+        return (i + Fraction(1, 2)) / self.fps
+
+    def steps(self) -> Iterator[tuple[Fraction, Any, range]]:
+        """Every picture as it is decoded, when it appears, and which i have it on the screen at (i + ½)/fps."""
         assert self.fps
         i, shown = 0, None
-        half, step = Fraction(1, 2) / self.fps, 1 / self.fps
         for t, frame in self.walk():
-            while shown is not None and half + i * step < t:
-                yield half + i * step, shown
-                i += 1
-            shown = frame
-        while not i or half + i * step < self.end:
-            yield half + i * step, shown
-            i += 1
+            if shown is not None:
+                numbers = range(i, max(i, math.ceil(t * self.fps - Fraction(1, 2))))
+                i = numbers.stop
+                yield (*shown, numbers)
+            shown = t, frame
+        if shown is not None:  # a video has one picture at least
+            yield (*shown, range(i, max(i, math.ceil(self.end * self.fps - Fraction(1, 2)), 1)))
 
     def walk(self) -> Iterator[tuple[Fraction, Any]]:
         """Every picture as it is decoded, and when it appears."""

@@ -13,7 +13,8 @@ import io
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,7 @@ from fabula.media.base import Clips, Extractor, cut_clips, hash_file, stamp
 from fabula.media.decode import ENDINGS, Video, import_av
 from fabula.media.extractors import extractor as parse_extractor
 from fabula.media.manifest import describe
+from fabula.media.pipeline import Stages
 from fabula.media.stores.features import Frames, check_features, check_replaceable, is_file_store, write_features
 
 Refused = dict[str, str]  # id → why a video was left out
@@ -57,23 +59,24 @@ def extract_one(video: str | Path, extractor: Extractor | str, watch: Progress =
 def extract_video(path: Path, extractor: Extractor, watch: Progress = silent) -> ExtractedVideo:
     """Decode, embed, check."""
     video = Video(path, extractor.fps, extractor.resize, extractor.size)
-    clips = cut_clips((picture for _, picture in video), extractor.clip, extractor.stride)
-    decode = embed = 0.0
+    stages = Stages()
     vectors: list[NDArray[np.float32]] = []
-    while True:
-        began = time.perf_counter()
-        batch: list[Clips] = list(islice(clips, extractor.batch))
-        decode += time.perf_counter() - began
-        if not batch:
-            break
-        began = time.perf_counter()
-        vectors.append(extractor.embed(np.stack(batch)))
-        embed += time.perf_counter() - began
-        watch(f"features of {path.name}", int(video.end), 0)
+    with closing(stages.ahead("decode", cut_batches(video, extractor), depth=2)) as batches:
+        for batch in batches:
+            with stages.clock("embed"):
+                vectors.append(extractor.embed(batch))
+            watch(f"features of {path.name}", int(video.end), 0)
     features = check_features(np.concatenate(vectors), path.stem, path, extractor.dim)
     checked = check_features(features.astype(extractor.dtype), path.stem, path)
     about = {"frames": video.decoded, "width": video.shape[0], "height": video.shape[1]}
-    return ExtractedVideo(checked, video.duration, about, {"decode": decode, "embed": embed})
+    return ExtractedVideo(checked, video.duration, about, stages.seconds)
+
+
+def cut_batches(video: Video, extractor: Extractor) -> Iterator[Clips]:
+    """Clips [N, clip, H, W, 3], as many as the network sees at once."""
+    clips = cut_clips((picture for _, picture in video), extractor.clip, extractor.stride)
+    while batch := list(islice(clips, extractor.batch)):
+        yield np.stack(batch)
 
 
 # ── many videos ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,6 +115,7 @@ class Extracted:
     duration: float  # of all videos
     seconds: dict[str, float]  # of all processes: decode, embed, write
     left_out: Refused
+    speed: str = ""  # frames a second, and the share of each stage
 
 
 @dataclass(frozen=True)
@@ -152,17 +156,26 @@ class VideoStage(ABC):
             return record is not None and self.skip_bad
         return bool(self.folder.seal_of(self.parts, f"{part}{self.ending}") == record["array"])
 
-    def run(self, found: Mapping[str, Path], plan: Plan, progress: Progress) -> tuple[dict[str, JsonDict], Refused]:
-        """Every video that is not done; the records of all, and why some were left out."""
+    def run(
+        self, found: Mapping[str, Path], plan: Plan, progress: Progress
+    ) -> tuple[dict[str, JsonDict], Refused, set[str]]:
+        """Every video that is not done; the records of all, why some were left out, and which were done before."""
+        earlier: set[str] = set()
+
+        def is_done(job: tuple[str, Path]) -> bool:
+            done = self.has(name_part(*job))
+            earlier.update(job[:1] if done else ())
+            return done
+
         with plan.runner.ready():
-            run_pass(self, "videos", found.items(), plan.runner, progress, lambda job: self.has(name_part(*job)))
+            run_pass(self, "videos", found.items(), plan.runner, progress, is_done)
         entries = {id: self.folder.get(self.parts, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
         refused = {id: one["refused"] for id, one in entries.items() if "refused" in one}
         read = {id: one for id, one in entries.items() if "refused" not in one}
         if not read:
             why = f"the first: {next(iter(refused.values()))}"
             raise InputError(f"not one of {len(refused)} videos can be used; {why}", file=plan.out, hint="give others")
-        return read, refused
+        return read, refused, earlier
 
     def array(self, id: str, path: Path) -> Path:
         return self.folder.at(self.parts, f"{name_part(id, path)}{self.ending}")
@@ -225,11 +238,14 @@ def warn_refused(refused: Refused, warn: Callable[[str], None]) -> None:
 
 def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: Progress) -> Extracted:
     """The features of all videos as a store."""
-    read, left_out = stage.run(found, plan, progress)
+    account = Stages()
+    read, left_out, earlier = stage.run(found, plan, progress)
     seconds: dict[str, float] = {}
-    for one in read.values():
+    for id, one in read.items():
         for what, took in one["seconds"].items():
             seconds[what] = seconds.get(what, 0.0) + took
+        if id not in earlier:
+            account.add(one["seconds"], one["about"]["frames"])
     metadata = describe(
         stage.extractor,
         {id: one["duration"] for id, one in read.items()},
@@ -238,10 +254,12 @@ def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: 
     )
     if plan.licence is not None:
         metadata["licence"] = plan.licence
-    arrays = ((id, np.load(stage.array(id, found[id]), allow_pickle=False)) for id in read)
     began = time.perf_counter()
+    arrays = ((id, np.load(stage.array(id, found[id]), allow_pickle=False)) for id in read)
     write_features(plan.out, arrays, metadata, plan.overwrite)
-    seconds["write"] = seconds.get("write", 0.0) + time.perf_counter() - began
+    write = time.perf_counter() - began
+    seconds["write"] = seconds.get("write", 0.0) + write
+    account.add({"write": write})
     return Extracted(
         len(read),
         sum(one["features"] for one in read.values()),
@@ -249,6 +267,7 @@ def collect(stage: Extraction, found: Mapping[str, Path], plan: Plan, progress: 
         sum(one["duration"] for one in read.values()),
         seconds,
         left_out,
+        account.line(),
     )
 
 
@@ -304,9 +323,3 @@ def find_videos(paths: Iterable[str | Path], warn: Callable[[str], None] = ignor
     if not found:
         raise SpecError("no video was named")
     return found
-
-
-def share_of(seconds: Mapping[str, float]) -> str:
-    """Where the time went: `decode 61 %, embed 37 %, write 2 %`."""
-    total = sum(seconds.values()) or 1.0
-    return ", ".join(f"{what} {100 * took / total:.0f} %" for what, took in seconds.items())

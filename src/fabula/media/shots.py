@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,21 @@ def find_shots(video: str | Path, detector: Detector = "content", shortest: floa
     if detector not in ("content", "transnetv2"):
         raise SpecError(f"no detector of shots is called {detector!r}; there are: content, transnetv2")
     film = Video(video, resize=SIDE)
-    cuts = find_content_cuts(film, shortest) if detector == "content" else find_transnet_cuts(film)
-    return build_spans(cuts, film.duration, shortest)
+    watcher = watch_cuts(detector, shortest)
+    for t, picture in film:
+        watcher.see(t, picture)
+    return build_spans(watcher.cuts(), film.duration, shortest)
+
+
+class CutWatcher(Protocol):
+    """Sees every picture of a video, in its order; then tells where the camera cuts."""
+
+    def see(self, t: float, picture: Pictures) -> None: ...
+    def cuts(self) -> list[float]: ...
+
+
+def watch_cuts(detector: Detector, shortest: float) -> CutWatcher:
+    return ContentCuts(shortest) if detector == "content" else TransnetCuts()
 
 
 def build_spans(cuts: Sequence[float], duration: float, shortest: float) -> Spans:
@@ -49,27 +62,35 @@ def build_spans(cuts: Sequence[float], duration: float, shortest: float) -> Span
     return np.array(list(zip(starts, [*starts[1:], duration], strict=True)))
 
 
-def find_content_cuts(video: Video, shortest: float) -> list[float]:
-    package = import_extra("scenedetect", "finding shots", "features")
-    detector = package.AdaptiveDetector(min_scene_len=float(shortest))
-    cuts: list[Any] = []
-    last: Any = None
-    for t, picture in video:
-        last = package.FrameTimecode(package.common.Timecode(round(t * TICKS), Fraction(1, TICKS)), fps=25.0)
-        cuts += detector.process_frame(last, picture[..., ::-1])  # it wants blue, green, red
-    cuts += detector.post_process(last)
-    return [cut.seconds for cut in cuts]
+class ContentCuts:
+    def __init__(self, shortest: float) -> None:
+        self.package = import_extra("scenedetect", "finding shots", "features")
+        self.detector = self.package.AdaptiveDetector(min_scene_len=float(shortest))
+        self.found: list[Any] = []
+        self.last: Any = None
+
+    def see(self, t: float, picture: Pictures) -> None:
+        time = self.package.common.Timecode(round(t * TICKS), Fraction(1, TICKS))
+        self.last = self.package.FrameTimecode(time, fps=25.0)
+        self.found += self.detector.process_frame(self.last, picture[..., ::-1])  # it wants blue, green, red
+
+    def cuts(self) -> list[float]:
+        return [cut.seconds for cut in [*self.found, *self.detector.post_process(self.last)]]
 
 
-def find_transnet_cuts(video: Video) -> list[float]:
-    times: list[float] = []
-    small: list[Pictures] = []
-    for t, picture in video:
-        times.append(t)
-        small.append(shrink(picture))
-    single = load_transnet()(np.stack(small))  # [T] how likely a cut follows this picture
-    cuts = np.flatnonzero((single[:-1] > LIKELY) & ~(np.r_[False, single[:-2] > LIKELY]))
-    return [times[i + 1] for i in cuts]
+class TransnetCuts:
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.small: list[Pictures] = []
+
+    def see(self, t: float, picture: Pictures) -> None:
+        self.times.append(t)
+        self.small.append(shrink(picture))
+
+    def cuts(self) -> list[float]:
+        single = load_transnet()(np.stack(self.small))  # [T] how likely a cut follows this picture
+        at = np.flatnonzero((single[:-1] > LIKELY) & ~(np.r_[False, single[:-2] > LIKELY]))
+        return [self.times[i + 1] for i in at]
 
 
 def shrink(picture: Pictures) -> Pictures:

@@ -29,6 +29,7 @@ def find_people(
     options: FindOptions,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
+    report: Callable[[str], None] = ignore,
 ) -> Cast:
     """The people of videos (files, or folders of them), written as a store; corrections beside it are applied."""
     look = Look(fps=options.fps, shots=options.shots, side=options.side)
@@ -44,7 +45,7 @@ def find_people(
         licence=options.licence,
         runner=choose_runner(options, {faces.device, identities.device} == {"cpu"}, single),
     )
-    cast = find(videos, FaceModel(faces, identities, look), clusterer(options.cluster), plan, progress, warn)
+    cast = find(videos, FaceModel(faces, identities, look), clusterer(options.cluster), plan, progress, warn, report)
     return report_remarks(cast, warn)
 
 

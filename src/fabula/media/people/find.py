@@ -7,16 +7,17 @@ are looked at without those that were. Then all faces are grouped at once: peopl
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,8 @@ from fabula.media.people.cast import COLUMNS, Cast, Faces, FilmedVideo, check_st
 from fabula.media.people.cluster import Clusterer, clusterer
 from fabula.media.people.parse import face_model
 from fabula.media.people.tracks import Tracker
-from fabula.media.shots import find_shots
+from fabula.media.pipeline import Stages
+from fabula.media.shots import SIDE, build_spans, watch_cuts
 
 STRETCH = 60.0  # seconds of a video that are finished at once
 MARGIN = 0.2  # of a face's sides, around it in its small picture
@@ -66,13 +68,16 @@ def find_people(
     plan: Plan,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
+    report: Callable[[str], None] = ignore,
 ) -> Cast:
-    """The cast of videos (files, or folders of them), written as a store; with the corrections that lie beside it."""
+    """The cast of videos (files, or folders of them), written as a store; with the corrections that lie beside it.
+
+    `report` hears how many frames were decoded a second, and where the time went."""
     check_store(plan.out, plan.overwrite)
     for path in (model.detector.weights, model.embedder.weights):
         if path is not None and Path(path).resolve() == plan.out.resolve():
             raise SpecError(f"{plan.out} is read and would be replaced; name another store")
-    cast = run(videos, model, cluster, plan, progress, warn)
+    cast = run(videos, model, cluster, plan, progress, warn, report)
     cast.save(plan.out, plan.overwrite)
     if plan.work is None:
         shutil.rmtree(plan.folder, ignore_errors=True)
@@ -88,6 +93,7 @@ def run(
     plan: Plan,
     progress: Progress,
     warn: Callable[[str], None],
+    report: Callable[[str], None] = ignore,
 ) -> Cast:
     """Every video by itself, then all faces together."""
     chosen = clusterer(cluster) if isinstance(cluster, str) else cluster
@@ -99,7 +105,12 @@ def run(
     folder, _ = begin(plan.folder, {"recipe": recipe}, {}, plan.resume)
     watch = progress if isinstance(plan.runner, InProcess) else silent
     stage = FaceStage(folder, plan.skip_bad, model, watch)
-    read, left_out = stage.run(found, plan, progress)
+    account = Stages()
+    read, left_out, earlier = stage.run(found, plan, progress)
+    for id, one in read.items():
+        if id not in earlier:
+            account.add(one["stages"], one["frames"])
+    report(account.line())
     return collect(stage, found, read, left_out, plan, warn).cluster(chosen, progress)
 
 
@@ -117,66 +128,71 @@ class FaceStage(VideoStage):
     ending = ".npz"
 
     def process(self, id: str, path: Path, part: str) -> None:
-        began = time.perf_counter()
-        shots = self.shots(path, part)
+        stages = Stages()
         video = Video(path, self.model.look.fps)
         passed = pictures = 0
         names = []
-        for k, frames in stretches(video):
-            name = f"{part}-{k}"
-            if not self.has(name):
-                self.detect(name, path, frames)
-            names.append(name)
-            entry = self.folder.get(self.parts, f"{name}.json")
-            passed, pictures = passed + entry["passed"], pictures + entry["pictures"]
-            self.watch(f"faces in {path.name}", int(video.end), 0)
+        looks = Looks(video, self.find_shots(part), self.model, lambda k: self.has(f"{part}-{k}"))
+        with closing(looks.faces(stages)) as faces:
+            for k, found in groupby(faces, lambda look: look.stretch):
+                name = f"{part}-{k}"
+                if not self.has(name):
+                    self.collect(name, found, stages)
+                names.append(name)
+                entry = self.folder.get(self.parts, f"{name}.json")
+                passed, pictures = passed + entry["passed"], pictures + entry["pictures"]
+                self.watch(f"faces in {path.name}", int(video.end), 0)
+        shots = looks.shots()
+        if not self.folder.holds(self.parts, f"{part}-shots.json"):
+            self.folder.put({"shots": shots.tolist()}, self.parts, f"{part}-shots.json")
         columns, thumbs = self.track(names, shots)
-        sealed = self.put_arrays(part, **columns, **thumbs)
+        with stages.clock("write"):
+            sealed = self.put_arrays(part, **columns, **thumbs)
+            digest = hash_file(path, *stamp(path))
         about = {
             "id": id,
             "array": sealed,
             "seen": {"duration": video.duration, "width": video.shape[0], "height": video.shape[1],
                      "shots": shots.tolist()},
-            "about": {"file": path.name, "sha256": hash_file(path, *stamp(path)), "pictures": pictures,
+            "about": {"file": path.name, "sha256": digest, "pictures": pictures,
                       "faces": len(columns["time"]), "too_small": passed},
-            "seconds": time.perf_counter() - began,
+            "seconds": stages.wall(),
+            "stages": stages.seconds,
+            "frames": video.decoded,
         }  # fmt: skip
         self.put(about, part)
         for name in names:
             for end in (".json", ".npz"):
                 self.folder.at(self.parts, f"{name}{end}").unlink(missing_ok=True)
 
-    def shots(self, path: Path, part: str) -> NDArray[np.float64]:
-        name = f"{part}-shots.json"
-        if not self.folder.holds(self.parts, name):
-            look = self.model.look
-            self.folder.put({"shots": find_shots(path, look.shots, look.shortest).tolist()}, self.parts, name)
-        return np.array(self.folder.get(self.parts, name)["shots"], np.float64).reshape(-1, 2)
+    def find_shots(self, part: str) -> NDArray[np.float64] | None:
+        """Those that an earlier run has found."""
+        found = self.folder.find(self.parts, f"{part}-shots.json")
+        return None if found is None else np.array(found["shots"], np.float64).reshape(-1, 2)
 
     def put_arrays(self, part: str, **arrays: Array) -> str:
         raw = io.BytesIO()
         np.savez(raw, **arrays)  # type: ignore[arg-type]
         return self.put_array([raw.getvalue()], part)
 
-    def detect(self, name: str, path: Path, frames: Iterator[tuple[int, float, Pictures]]) -> None:
+    def collect(self, name: str, looks: Iterable[Look], stages: Stages) -> None:
         """The faces of a stretch, each with its small picture."""
         rows: dict[str, list[Array]] = {key: [] for key in ("frame", "time", "box", "score", "embedding")}
         small: list[bytes] = []
         passed = pictures = 0
-        for frame, t, picture in frames:
-            found = self.model.detector.detect(picture)
-            sides = (found.box[:, 2:] - found.box[:, :2]).min(1, initial=np.inf)
-            large = np.flatnonzero(sides >= self.model.look.side)
-            passed, pictures = passed + len(sides) - len(large), pictures + 1
-            found = found.take(large[np.argsort(found.box[large, 0], kind="stable")])  # from left to right
+        for look in looks:
+            assert look.picture is not None and look.found is not None
+            passed, pictures = passed + look.passed, pictures + 1
+            found, picture = look.found, look.picture
             if not len(found.box):
                 continue
-            rows["embedding"].append(self.model.embedder.embed(align(picture, found.points)))
-            rows["frame"].append(np.full(len(found.box), frame))
-            rows["time"].append(np.full(len(found.box), t))
-            rows["box"].append(found.box)
-            rows["score"].append(found.score)
-            small += [shrink(picture, box) for box in found.box]
+            with stages.clock("embed"):
+                rows["embedding"].append(self.model.embedder.embed(align(picture, found.points)))
+                rows["frame"].append(np.full(len(found.box), look.frame))
+                rows["time"].append(np.full(len(found.box), look.time))
+                rows["box"].append(found.box)
+                rows["score"].append(found.score)
+                small += [shrink(picture, box) for box in found.box]
         columns = join_rows(rows, self.model.embedder.dim, ("time", "score"))
         if not np.isfinite(columns["embedding"]).all():
             raise InputError(
@@ -185,8 +201,9 @@ class FaceStage(VideoStage):
                 hint="name other weights",
             )
         packed, ends = pack_bytes(small)
-        sealed = self.put_arrays(name, **columns, small=packed, ends=ends)
-        self.put({"array": sealed, "passed": passed, "pictures": pictures}, name)
+        with stages.clock("write"):
+            sealed = self.put_arrays(name, **columns, small=packed, ends=ends)
+            self.put({"array": sealed, "passed": passed, "pictures": pictures}, name)
 
     def track(self, names: Sequence[str], shots: NDArray[np.float64]) -> tuple[dict[str, Array], dict[str, Array]]:
         """The stretches in their order as one table, and each track's best face."""
@@ -229,29 +246,82 @@ def join_rows(rows: Mapping[str, list[Array]], dim: int, floats: Sequence[str] =
     }
 
 
-def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pictures]]]]:
-    """A video minute by minute: which one, and its pictures with number and time. What is not taken is not made."""
-    frames = enumerate(video.sample())
-    pending: list[Any] = [next(frames, None)]
+@dataclass(frozen=True)
+class Look:
+    """A picture that is looked at, and its faces; neither where its stretch was finished before."""
 
-    def pictures_of(k: int) -> Iterator[tuple[int, float, Pictures]]:
-        while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:
-            i, (t, frame) = pending[0]
-            pending[0] = None  # so that a fault in the next is not met twice
-            yield i, float(t), video.convert(frame)
-            pending[0] = next(frames, None)
-
-    while pending[0] is not None:
-        k = int(pending[0][1][0] // STRETCH)
-        yield k, pictures_of(k)
-        while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:  # finished before: skip them
-            video.shape = video.shape if any(video.shape) else measure(video, pending[0][1][1])
-            pending[0] = next(frames, None)
+    stretch: int
+    frame: int
+    time: float
+    picture: Pictures | None = None
+    found: Detections | None = None
+    passed: int = 0  # faces that are too small
 
 
-def measure(video: Video, frame: Any) -> tuple[int, int]:
-    video.convert(frame)
-    return video.shape
+class Looks:
+    """One walk over a video for both: every picture for its shots, some at exact times for their faces."""
+
+    def __init__(
+        self, video: Video, shots: NDArray[np.float64] | None, model: FaceModel, has: Callable[[int], bool]
+    ) -> None:
+        self.video, self.model, self.known = video, model, shots
+        self.has = functools.cache(has)
+        self.small = Video(video.path, resize=SIDE)
+        self.cuts = None if shots is not None else watch_cuts(model.look.shots, model.look.shortest)
+
+    def faces(self, stages: Stages) -> Iterator[Look]:
+        """By stretches; decoded, watched for cuts and looked at for faces in threads of their own."""
+        decoded = stages.ahead("decode", self.decode())
+        watched = decoded if self.cuts is None else stages.ahead("shots", decoded, self.watch)
+        looked = stages.ahead("detect", watched, self.detect)
+        with closing(looked):
+            for looks in looked:
+                yield from looks
+
+    def decode(self) -> Iterator[Seen]:
+        for t, frame, numbers in self.video.steps():
+            looks = [(i, float(time), int(time // STRETCH)) for i in numbers for time in [self.video.time_of(i)]]
+            wanted = not any(self.video.shape) or any(not self.has(k) for _, _, k in looks)  # what is done is not made
+            picture = self.video.convert(frame) if looks and wanted else None
+            self.small.ratio = self.video.ratio
+            yield Seen(float(t), None if self.cuts is None else self.small.convert(frame), looks, picture)
+
+    def watch(self, seen: Seen) -> Seen:
+        assert self.cuts is not None and seen.small is not None
+        self.cuts.see(seen.time, seen.small)
+        return seen
+
+    def detect(self, seen: Seen) -> list[Look]:
+        """The faces of a picture, as often as it is on the screen when one is looked at."""
+        looks = []
+        for frame, t, k in seen.looks:
+            if self.has(k):
+                looks.append(Look(k, frame, t))
+                continue
+            assert seen.picture is not None
+            found = self.model.detector.detect(seen.picture)
+            sides = (found.box[:, 2:] - found.box[:, :2]).min(1, initial=np.inf)
+            large = np.flatnonzero(sides >= self.model.look.side)
+            at = large[np.argsort(found.box[large, 0], kind="stable")]  # from left to right
+            looks.append(Look(k, frame, t, seen.picture, found.take(at), len(sides) - len(large)))
+        return looks
+
+    def shots(self) -> NDArray[np.float64]:
+        """Once all was walked over."""
+        if self.cuts is None:
+            assert self.known is not None
+            return self.known
+        spans = build_spans(self.cuts.cuts(), self.video.duration, self.model.look.shortest)
+        return spans.reshape(-1, 2)
+
+
+class Seen(NamedTuple):
+    """A decoded picture: small for the shots, whole where it is looked at (number, time and stretch of each look)."""
+
+    time: float
+    small: Pictures | None
+    looks: list[tuple[int, float, int]]
+    picture: Pictures | None
 
 
 def rate(box: Floats, score: float) -> float:

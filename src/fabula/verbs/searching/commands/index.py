@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fabula.library.options import IndexOptions
+from fabula.media.pipeline import share_of
 from fabula.verbs.searching.index import index
 from fabula.verbs.terminal.console import print_note, show_training, warn
 from fabula.verbs.terminal.flags import flags, path_argument
@@ -32,7 +33,7 @@ def command(videos: Path, options: IndexOptions) -> None:
     ]
     text += [f"{done.others:,} by another process"] if done.others else []
     text += [f"{done.left:,} changed while they were read: index again"] if done.left else []
-    speed = f", {done.rate()}" if done.frames else ""
+    speed = f", {done.rate()}: {share_of(done.seconds)}" if done.frames else ""
     print_note(
         f"{done.videos:,} videos, {done.clips:,} clips → {options.store} ({', '.join(text) or 'nothing new'}{speed})"
     )

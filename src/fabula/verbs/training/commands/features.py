@@ -13,7 +13,6 @@ from fabula.learn.options import BlankOptions, TuneOptions
 from fabula.learn.text_features import TextOptions, write_text_store
 from fabula.media.calls import extract_features
 from fabula.media.cut import cut_store
-from fabula.media.extract import share_of
 from fabula.media.options import CutOptions, ExtractOptions
 from fabula.media.published import ConvertFeaturesOptions, convert_published
 from fabula.media.stores.features import Features
@@ -42,11 +41,8 @@ def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
     """
     with show_progress() as progress:
         done = extract_features(videos, options, progress, warn)
-    took = sum(done.seconds.values())
-    speed = f"{done.frames / took:,.0f} frames/s a process" if took else "no time"
     print_note(
-        f"{done.videos:,} videos of {done.duration:,.0f} s, {done.features:,} features → {options.out} "
-        f"({done.frames:,} frames decoded, {speed}: {share_of(done.seconds)})"
+        f"{done.videos:,} videos of {done.duration:,.0f} s, {done.features:,} features → {options.out} ({done.speed})"
     )
     if done.left_out:
         print_note(f"{len(done.left_out):,} videos were left out, as --skip-bad says; the manifest names them")

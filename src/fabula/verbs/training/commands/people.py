@@ -34,13 +34,14 @@ def find(videos: tuple[Path, ...], options: FindOptions) -> None:
 
     The default weights are InsightFace's, from fabula[faces], for non-commercial research only.
     """
+    speed: list[str] = []
     with show_progress() as progress:
-        cast = calls.find_people(videos, options, progress, warn)
+        cast = calls.find_people(videos, options, progress, warn, speed.append)
     tracks = len(set(cast.faces.track.tolist()))
     seconds = sum(one.duration for one in cast.videos)
     print_note(
         f"{len(cast.videos):,} videos of {seconds:,.0f} s, {len(cast):,} faces in {tracks:,} tracks, "
-        f"{len(cast.people()):,} people → {options.out}"
+        f"{len(cast.people()):,} people → {options.out} ({speed[0]})"
     )
     if nobody := int((cast.person < 0).sum()):
         print_note(f"{nobody:,} faces are nobody's, as the noise rule says")
