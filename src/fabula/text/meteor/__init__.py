@@ -411,6 +411,10 @@ class Meteor:
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
         return pairs_many(blocks, wanted, lenient=True)
 
+    def score_places(self, pairs: Pairs) -> NDArray[np.float64]:
+        found = score_pairs(pairs)
+        return np.where(found.crowded > 0, np.nan, found.scores)
+
     def within(self, references: Sequence[str]) -> Meteor:
         return self
 
