@@ -149,19 +149,18 @@ class Index:
         """P: words with a lower number are words of the paraphrase table."""
         return int(self.trie_first[0])
 
-    def child(self, node: int, word: int) -> int | None:
-        """The phrase `node` followed by `word`."""
+    def children(self, node: int) -> dict[int, int]:
+        """Word → the phrase `node` followed by it."""
         a, b = int(self.trie_first[node]), int(self.trie_first[node + 1])
-        k = a + int(np.searchsorted(self.trie_word[a:b], np.uint16(word)))
-        return k if k < b and self.trie_word[k] == word else None
+        return dict(zip(self.trie_word[a:b].tolist(), range(a, b), strict=True))
 
-    def entries(self, node: int) -> range:
-        """The entries whose source is this phrase, in the table's order: numbers into target_node."""
+    def entries(self, node: int) -> slice:
+        """The entries whose source is this phrase, in the table's order: places in target_node."""
         bits, bit = int(self.source_bits[node // 64]), 1 << node % 64
         if not bits & bit:
-            return range(0)
+            return slice(0, 0)
         s = int(self.source_rank[node // 64]) + (bits & (bit - 1)).bit_count()
-        return range(int(self.source_first[s]), int(self.source_first[s + 1]))
+        return slice(int(self.source_first[s]), int(self.source_first[s + 1]))
 
 
 # --- opening ---------------------------------------------------------------------------------------------------------
