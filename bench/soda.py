@@ -68,9 +68,8 @@ def main() -> None:
     print(f"{len(results):,} videos on {os.cpu_count()} cores")
     show("fabula", score["precision"], score["recall"], score["f1"], took, peak)
     show("twins", twins["precision"], twins["recall"], twins["f1"], slow, wide)
-    print(
-        f"the twins take {slow / took:.0f} times as long, their numbers are {'the same' if twins == score else 'others'}"
-    )
+    alike = "the same" if twins == score else "others"
+    print(f"the twins take {slow / took:.0f} times as long, their numbers are {alike}")
     merged = {}
     for v in dict.fromkeys(v for r in refs for v in r):
         events = [e for r in refs if v in r for e in zip(r[v]["timestamps"], r[v]["sentences"], strict=True)]

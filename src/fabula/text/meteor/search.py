@@ -201,10 +201,7 @@ class Paths:
     def best(self) -> Paths:
         """Of each pair the first of them by `align.rank`, sorted."""
         key = self.owner << 36 | (255 - self.matches) << 28 | self.chunks << 20 | self.distance
-        if (key[1:] > key[:-1]).all():
-            order = np.arange(len(key))
-        else:
-            order = np.argsort(key, kind="stable")
+        order = np.argsort(key, kind="stable")
         owner = self.owner[order]
         turn = np.arange(len(owner)) - np.searchsorted(owner, owner)
         return self.take(order[turn < BEAM])
