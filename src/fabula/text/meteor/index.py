@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib.util
+import operator
 import os
 import struct
 import sys
@@ -412,7 +413,8 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
         report("paraphrases", 0.7 * share)
         # Neighbouring records share their source: keep it once, with the number of its records.
         all_sources = lines[1::3]
-        starts = [k for k, source in enumerate(all_sources) if source != (all_sources[k - 1] if k else last)]
+        changes = map(operator.ne, all_sources, [last, *all_sources])
+        starts = np.flatnonzero(np.fromiter(changes, bool, len(all_sources))).tolist()
         counts = np.diff([*starts, len(all_sources)])
         carried = starts[0] if starts else len(all_sources)
         if carried:
@@ -470,7 +472,9 @@ class Phrases:
 
     def add(self, phrases: list[bytes]) -> None:
         words = b" ".join(phrases).split(b" ")
-        self.lengths.append(np.fromiter((phrase.count(b" ") + 1 for phrase in phrases), np.uint8, len(phrases)))
+        signs = np.frombuffer(b"\n".join([*phrases, b""]), np.uint8)
+        blanks = np.cumsum(signs == ord(" "))[signs == ord("\n")]
+        self.lengths.append((np.diff(blanks, prepend=0) + 1).astype(np.uint8))
         ids = np.fromiter(map(self.numbers.__getitem__, words), np.uint32, len(words))
         self.words.append(ids.astype(np.uint16))
 
