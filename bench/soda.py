@@ -2,6 +2,8 @@
 
     python bench/soda.py [--videos 500]
 
+Below it the same without kernels, as where there is no compiler: the Python twins, and how many times slower they are.
+
 A real model's captions (BMT) against both annotators merged, as SODA's own command does. Ours: `fabula score` in a
 process of its own from a warm cache, its modules compiled before as pip compiles them. Official: PTBTokenizer and
 METEOR jars, driven as pycocoevalcap drives them.
@@ -24,7 +26,7 @@ from _official import Unavailable, soda_c_official
 SCORE = ("--protocol", "soda-2021", "--metrics", "SODA_c", "--json", "-")
 
 
-def ours(pred: Path, refs: list[Path], compiled: Path) -> tuple[dict[str, float], float, int]:
+def ours(pred: Path, refs: list[Path], compiled: Path, kernels: str = "auto") -> tuple[dict[str, float], float, int]:
     command = [
         sys.executable,
         "-c",
@@ -34,7 +36,7 @@ def ours(pred: Path, refs: list[Path], compiled: Path) -> tuple[dict[str, float]
         "--refs",
         *map(str, refs),
     ]
-    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(compiled)}
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(compiled), "FABULA_KERNELS": kernels}
     began = time.perf_counter()
     done = subprocess.run([*command, *SCORE], capture_output=True, text=True, check=True, env=env)
     took = time.perf_counter() - began
@@ -62,8 +64,12 @@ def main() -> None:
         compiled = Path(folder) / "compiled"
         ours(pred, files, compiled)  # warms the cache
         score, took, peak = min((ours(pred, files, compiled) for _ in range(3)), key=lambda run: run[1])
+        twins, slow, wide = ours(pred, files, compiled, "python")
     print(f"{len(results):,} videos on {os.cpu_count()} cores")
     show("fabula", score["precision"], score["recall"], score["f1"], took, peak)
+    show("twins", twins["precision"], twins["recall"], twins["f1"], slow, wide)
+    alike = "the same" if twins == score else "others"
+    print(f"the twins take {slow / took:.0f} times as long, their numbers are {alike}")
     merged = {}
     for v in dict.fromkeys(v for r in refs for v in r):
         events = [e for r in refs if v in r for e in zip(r[v]["timestamps"], r[v]["sentences"], strict=True)]

@@ -385,7 +385,7 @@ def test_an_index_of_meteor_is_taken_as_it_is(copy: Path) -> None:
     first, *rest = (index.words[word] for word in ("a", "lot", "of"))
     node: int | None = first
     for word in rest:
-        node = index.child(node, word) if node is not None else None
+        node = index.children(node).get(word) if node is not None else None
     assert node is not None and index.target_node[index.entries(node).start] == index.words["many"]
     kept = json.loads((FOLDER / "caches" / "headers.json").read_text())["meteor"]
     path = open_index().path  # of the real tables; its header holds a CRC of every byte

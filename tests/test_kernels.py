@@ -12,11 +12,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import fabula
 from fabula import _kernels
 from fabula.benchmarks.tvr.predictions import translate_python
+from fabula.core import notes
 from fabula.core.errors import KernelError
 from fabula.diagnosis._assignment import assignment_many_python
 from fabula.documents.records.plain import Shape, find_extent_python
+from fabula.evaluate.score import announce_twins
 from fabula.match import ordered
 from fabula.match.ordered import ordered_many_python, ordered_python
 from fabula.stats.bootstrap import count_draws_python
@@ -350,3 +353,16 @@ def test_what_somebody_still_holds_at_the_end_is_no_wall_of_words():
     for more, said in (({}, False), ({"FABULA_LEAKS": "1"}, True)):
         ran = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, env=os.environ | more)
         assert ran.returncode == 0 and ("nanobind: leaked" in ran.stderr) == said, ran.stderr
+
+
+def test_the_first_scoring_says_once_that_kernels_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(notes, "listeners", [heard.append])
+    monkeypatch.setattr(_kernels, "NATIVE", None)
+    announce_twins.cache_clear()
+    refs = {"v": {"timestamps": [[0, 9]], "sentences": ["a dog runs"], "duration": 10}}
+    for _ in range(2):
+        found = fabula.score({"v": [{"timestamp": [0, 8], "sentence": "the dog ran"}]}, refs, metrics="SODA_d,PRF")
+        assert not any("kernel" in line for line in found.warnings)
+    assert heard == ["kernels not compiled: about 15 times slower"]
+    announce_twins.cache_clear()

@@ -13,6 +13,8 @@ from fabula.metrics.base import CachedList
 from fabula.metrics.stories import Stories, StoryMetric, base
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
+from fabula.text import PlacedScorer
+from fabula.text.placed import Pairs
 from tests.metrics import oracles
 from tests.metrics.test_meetings import draw_corpus
 from tests.toys import corpus, story
@@ -51,13 +53,14 @@ def test_what_was_asked_for_longest_ago_goes_first() -> None:
 def test_cells_are_scored_once_whoever_asks(roles: str, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = Grid.of([(story((0, 9, "a dog runs"), (1, 2, "it sits")), story((0, 8, "the dog ran"), (3, 4, "a cat")))])
     scorer, asked = Captions("meteor", roles, "ptb", False), list[int]()  # type: ignore[arg-type]
-    real = scorer.scorer.pairs_many
+    assert isinstance(scorer.scorer, PlacedScorer)
+    real = scorer.scorer.score_places
 
-    def pairs_many(blocks: object, wanted: np.ndarray) -> object:
-        asked.append(int(wanted.sum()))
-        return real(blocks, wanted)  # type: ignore[arg-type]
+    def score_places(pairs: Pairs) -> np.ndarray:
+        asked.append(len(pairs.candidates))
+        return real(pairs)
 
-    monkeypatch.setattr(type(scorer.scorer), "pairs_many", staticmethod(pairs_many))
+    monkeypatch.setattr(type(scorer.scorer), "score_places", staticmethod(score_places))
     one, all_ = np.array([True, False, False, False]), np.ones(4, bool)
     first = scorer.scores(grid, one)
     whole = scorer.scores(grid, all_)

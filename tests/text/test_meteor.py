@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import subprocess
 import sys
 import time
@@ -17,9 +18,10 @@ from hypothesis import strategies as st
 from fabula import _kernels
 from fabula.core.errors import InputError
 from fabula.text import meteor
-from fabula.text.meteor.align import java_hash
+from fabula.text.meteor.align import Sentence, align_pair, java_hash
 from fabula.text.meteor.index import open_index
 from fabula.text.meteor.norm import normalise
+from fabula.text.meteor.search import align_many
 from fabula.text.meteor.stem import stem
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "data" / "golden"
@@ -352,3 +354,38 @@ def test_a_process_ends_quietly() -> None:
     program = "from fabula.text import meteor; print(meteor.score('dog', ['dog']).score)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert (done.stdout, done.stderr) == ("1.0\n", "")
+
+
+def test_many_pairs_are_aligned_as_one_by_one() -> None:
+    # Few words, so that matches have rivals and the beam is full; a text of more words than an int64 has bits.
+    draw, index = random.Random(5), open_index()
+    words = [
+        "a",
+        "the",
+        "man",
+        "men",
+        "dogs",
+        "dog",
+        "runs",
+        "running",
+        "is",
+        "in",
+        "of",
+        "big",
+        "large",
+        "water",
+        ",",
+        "hashashin",
+        "his",
+        "her",
+        "and",
+    ]
+    texts = [
+        "",
+        "a",
+        " ".join(["the dog"] * 40),
+        *(" ".join(draw.choices(words, k=draw.randint(1, 24))) for _ in range(80)),
+    ]
+    read = [Sentence(text, index) for text in texts]
+    pairs = [(draw.choice(read), draw.choice(read)) for _ in range(400)] + [(one, one) for one in read]
+    assert align_many(pairs) == [align_pair(*pair) for pair in pairs]

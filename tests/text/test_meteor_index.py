@@ -37,7 +37,7 @@ def phrase(index: Index, text: str) -> int | None:
     first, *rest = (index.words[word] for word in text.split())
     node: int | None = first
     for word in rest:
-        node = index.child(node, word) if node is not None else None
+        node = index.children(node).get(word) if node is not None else None
     return node
 
 

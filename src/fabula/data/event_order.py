@@ -51,6 +51,18 @@ def pool_stories(
     return sort_events([Story.of_columns(id, columns, first, last) for id, (first, last) in cut], order)
 
 
+def count_reordered(stories: Sequence[Story], here: Order, there: Order, keeps_events: bool = False) -> int:
+    """How many stories two orders tell otherwise."""
+    columns = join_stories(stories)
+    if keeps_events or not np.isfinite(columns.spans).all():
+        orders = ({"file": list(range(len(s))), "start": s.start_order, "time": s.order} for s in stories)
+        return sum(of[here] != of[there] for of in orders)
+    counts = list(map(len, stories))
+    owner = np.repeat(np.arange(len(counts)), counts)
+    a, b = (np.arange(len(owner)) if o == "file" else find_places(columns, owner, o) for o in (here, there))
+    return len(set(owner[a != b].tolist()))
+
+
 def join_stories(stories: Sequence[Story]) -> Columns:
     """The events of all of them, end to end."""
     scores = [story.scores for story in stories]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -285,6 +285,15 @@ def join_spans(stories: Iterable[Story]) -> NDArray[np.float64]:
 def join_words(stories: Iterable[Story]) -> list[str | None]:
     """The words of all stories, end to end. [ΣN]"""
     return list(chain.from_iterable(c.captions[first:last] for c, first, last in find_runs(stories)))
+
+
+def join_captions(stories: Sequence[Story]) -> list[str]:
+    """The same; an error that names the first story in which an event has none."""
+    words = join_words(stories)
+    if None in words:
+        for story in stories:
+            _ = story.captions
+    return cast("list[str]", words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabula.core.notes import Notes
+from fabula.data.event_order import count_reordered, pool_stories
 from fabula.data.ids import reconcile
-from fabula.data.stories import Corpus, Story
+from fabula.data.segments import all_sound
+from fabula.data.stories import Corpus, Story, join_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +18,8 @@ class Facts:
 
     sets: int
     missing: int
-    malformed: int
-    unsorted: int
+    malformed: int  # sets of stories with a segment that is no stretch of time
+    unsorted: int  # stories that time orders otherwise than their file
     tied: int  # stories that start and end, or words, order otherwise than starts alone
     longest: int  # most predictions of one video
     ascii_only: bool
@@ -27,14 +29,17 @@ class Facts:
         videos = dict.fromkeys(v for ref in refs for v in ref)
         predictions = reconcile(predictions, list(videos), Notes())
         stories = [story for corpus in (predictions, *refs) for story in corpus.values()]
+        lists = any(
+            e.checklist for story in stories if story.last is None for e in story.events
+        )  # they order events too
         return cls(
             sets=len(refs),
             missing=sum(not predictions.get(v) for v in videos),
-            malformed=sum(not e.segment.sound for story in stories for e in story.events),
-            unsorted=sum(story.in_order() is not story for story in stories),
-            tied=sum(story.order != story.start_order for story in (*stories, *pool_events(refs))),
+            malformed=sum(not all_sound(corpus) for corpus in (predictions, *refs)),
+            unsorted=count_reordered(stories, "file", "time", lists),
+            tied=count_reordered([*stories, *pool_events(refs, lists)], "start", "time", lists),
             longest=max((len(story) for story in predictions.values()), default=0),
-            ascii_only=all((e.caption or "").isascii() for story in stories for e in story.events),
+            ascii_only=all((caption or "").isascii() for caption in join_words(stories)),
         )
 
     def idle(self, field: str, here: object, there: object) -> bool:
@@ -57,8 +62,9 @@ class Facts:
         return False
 
 
-def pool_events(refs: Sequence[Corpus]) -> Iterator[Story]:
+def pool_events(refs: Sequence[Corpus], keeps_events: bool) -> list[Story]:
     """The events of all sets of each video, as refs=merged reads them."""
-    if len(refs) > 1:
-        for video in dict.fromkeys(v for ref in refs for v in ref):
-            yield Story(video, tuple(event for ref in refs if video in ref for event in ref[video].events))
+    if len(refs) < 2:
+        return []
+    videos = list(dict.fromkeys(v for ref in refs for v in ref))
+    return pool_stories(videos, [[ref[v] for ref in refs if v in ref] for v in videos], "file", keeps_events)

@@ -111,14 +111,25 @@ class Overview:
         other_numbers = [n for n in a.values if n in b.values and has_moved(a.values[n], b.values[n])]
         yield from [a.primary] if a.primary in other_numbers else other_numbers
 
+    def every_reason(self) -> dict[str, list[Reason]]:
+        """`reasons` of all columns that could be scored, against the default; what they ask for is scored together."""
+        first, *others = (column for column in self.columns if column.result)
+        self.bench.one_by_one(parted for column in others for parted in self.moved_metrics(column, first))
+        return {column.name: self.reasons(column.name) for column in others}
+
     def reasons(self, here: str, there: str = "default") -> list[Reason]:
         """For every metric that both have: why `here` differs from `there`."""
         a, b = self.column(here), self.column(there)
         if a.result is None or b.result is None:
             raise SpecError(a.refused or b.refused)
+        self.bench.one_by_one(self.moved_metrics(a, b))
         lines = [(label, number) for label in a.result.scores for number in self.moved_numbers(a, label, there)]
-        self.bench.one_by_one((a.metrics[label], b.metrics[label]) for label, _ in lines)
         return [self.reason(a, b, label, number) for label, number in lines]
+
+    def moved_metrics(self, a: Column, b: Column) -> Iterator[tuple[Metric, Metric, str]]:
+        """The settings of both columns of every metric with a number that differs, and that number."""
+        for label in a.result.scores if a.result else ():
+            yield from ((a.metrics[label], b.metrics[label], n) for n in self.moved_numbers(a, label, b.name))
 
     def reason(self, a: Column, b: Column, label: str, number: str) -> Reason:
         assert a.result is not None and b.result is not None
@@ -171,6 +182,8 @@ def overview(
         bench = Bench(request, find_task(task).name)
     chosen = named or [p for p in every_protocol(notes) if applies(p, bench.task)]
     first = make_column("default", bench.run(bench.request))
+    if bench.task in STORIES:
+        bench.prepare(m for p in chosen if not p.answers for m in p.metrics)
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     remarks = [*notes.lines(), *(first.result.warnings if first.result else ())]

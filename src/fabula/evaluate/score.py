@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache as cache_call
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from fabula import __version__
+from fabula import __version__, _kernels
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes, name_id
+from fabula.core.notes import Notes, announce, name_id
 from fabula.core.rows import Rows
 from fabula.data.result import Result, Score
 from fabula.data.stories import Corpus
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Facts = Mapping[str, object]
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
+SLOWER = 15  # times, SODA_c of ActivityNet Captions val without kernels: bench/soda.py --twins
 NOTHING = "nothing is left to score"
 DROPPED = "missing=drop leaves out what has no prediction"
 
@@ -86,6 +88,7 @@ def score(
     comparison: Comparison, metrics: Sequence[Metric], *, judge: Session | None = None, cache: Cache | None = None
 ) -> Result:
     """Each metric's rows, folded and signed; a metric that asks a model asks `judge`, unless it has a judge already."""
+    announce_twins(_kernels.native() is None)
     cache, notes = Cache() if cache is None else cache, comparison.notes
     scores, rows, named = dict[str, Score](), dict[str, Rows](), dict[str, Metric]()
     words: dict[str, Mapping[tuple[str, ...], str]] = {}
@@ -141,6 +144,14 @@ def score(
         judge_words=words,
         **comparison.evidence(named),
     )
+
+
+@cache_call
+def announce_twins(serve: bool) -> None:
+    """Say once in a process that the Python twins do the work of the kernels."""
+    if serve:
+        why = "kernels not compiled" if _kernels.NATIVE is None else "kernels turned off by FABULA_KERNELS=python"
+        announce(f"{why}: about {SLOWER} times slower")
 
 
 def share_keys(table: Rows, others: Iterable[Rows]) -> Rows:

@@ -33,9 +33,7 @@ def compare(request: Request, task: str | None) -> tuple[Comparison, list[Metric
         from fabula.evaluate import sharded
 
         return sharded.compare(request, task)
-    reader = request.protocol.answers if request.protocol else ""
-    key = "stories", request.judges_segments, reader or reader_of(request)
-    ready = request.cache.once(key, lambda: make_ready(request))
+    ready = find_ready(request)
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
     task = task or ("dense" if (pred if ready.events else sets[0]).captioned else "procedure")
     notes = Notes()
@@ -69,6 +67,13 @@ class Ready(NamedTuple):
     events: int  # predicted
     counts: dict[str, int]
     notes: Notes
+
+
+def find_ready(request: Request) -> Ready:
+    """Made once for all requests that prepare the files in the same way."""
+    reader = request.protocol.answers if request.protocol else ""
+    key = "stories", request.judges_segments, reader or reader_of(request)
+    return request.cache.once(key, lambda: make_ready(request))
 
 
 def make_ready(request: Request) -> Ready:

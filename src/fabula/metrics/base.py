@@ -147,6 +147,11 @@ class Metric(Spec):
         """Metrics that agree in it have the same rows, and share them."""
         return self.full()
 
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """Metrics that agree in it lay their data out in the same way: one after the other they share that."""
+        return ()
+
     def prepare(self, data: Any) -> Any:
         """What all units share, made once."""
         return None
@@ -308,15 +313,17 @@ class Metric(Spec):
         """The number that the rows of one unit would give by themselves; NaN where they do not count."""
         return self.fold(rows)[field]
 
+    def row_values(self, rows: Rows, field: str) -> Array | None:
+        """The number that each row would give by itself; None: only `combine` can tell. [R]"""
+        return rows[field] if self.is_mean else None
+
     def each_unit_value(self, rows: Rows, field: str, units: Units, some: NDArray[np.int64]) -> Array:
         """`unit_value` of some of the units that the rows belong to. [len(some)]"""
-        if (
-            self.is_mean
-            and type(self).unit_value is Metric.unit_value
-            and rows[field].ndim == 1
-            and rows.clusters is None
-        ):
-            found: Array = (np.bincount(units.of, rows[field], len(units)) / np.maximum(1, units.counts))[some]
+        single = None
+        if type(self).unit_value is Metric.unit_value and rows.clusters is None:
+            single = self.row_values(rows, field)
+        if single is not None and single.ndim == 1:
+            found: Array = (np.bincount(units.of, single, len(units)) / np.maximum(1, units.counts))[some]
             return found
         return np.array([self.unit_value(rows.take(units.rows(u)), field) for u in some.tolist()])
 

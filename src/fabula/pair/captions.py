@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.memory import require
-from fabula.data.stories import Story, join_words
-from fabula.pair.grid import Cells, Grid, Mask
+from fabula.data.stories import Story, join_captions, join_words
+from fabula.pair.grid import Cells, Grid, Index, Mask
 from fabula.pair.tiou import Matrix
-from fabula.text import scorer, token_table
+from fabula.text import PlacedScorer, scorer, token_table
+from fabula.text.placed import Pairs, Tokens
 
 if TYPE_CHECKING:
     from fabula.llm.session import Session
@@ -40,14 +41,14 @@ class Captions:
     ) -> None:
         self.scorer, self.roles, self.tok, self.ascii_only = scorer(text, session), roles, tok, ascii_only
         self.sorted_columns = sorted_columns
-        self.tokens: Mapping[str, str] = {}
+        self.tokens = Tokens({})
         self.crowded: Counts = np.zeros(0, np.int64)  # of the last `scores`: pairs beyond the scorer, by video. [N]
 
     def tokenize(self, sentences: Iterable[str]) -> None:
         """The tokens of these sentences, besides those that are there."""
         found = token_table([s for s in sentences if s not in self.tokens], self.tok, self.ascii_only)
-        if found is not self.tokens:
-            self.tokens = {**self.tokens, **found} if self.tokens else found
+        if found is not self.tokens.table:
+            self.tokens = Tokens({**self.tokens.table, **found} if self.tokens else found)
 
     def scores(self, grid: Grid, wanted: Mask) -> Cells:
         """The wanted cells of a grid; the others are 0. What was asked for before is kept with the grid. [C]"""
@@ -58,6 +59,8 @@ class Captions:
 
     def score_cells(self, grid: Grid, wanted: Mask) -> Cells:
         """The wanted cells, NaN for a pair beyond the scorer; the others are anything. [C]"""
+        if isinstance(self.scorer, PlacedScorer):
+            return self.score_placed(grid, wanted, self.scorer)
         G, P = self.tokenized_stories(grid.refs), self.tokenized_stories(grid.preds)
         if self.sorted_columns:
             P = [[words[j] for j in sorted(range(len(words)), key=str)] for words in P]
@@ -67,6 +70,24 @@ class Captions:
         wanted_turned = np.empty_like(wanted)
         wanted_turned[turned] = wanted
         found: Cells = self.cells(P, G, wanted_turned)[turned]
+        return found
+
+    def score_placed(self, grid: Grid, wanted: Mask, scorer: PlacedScorer) -> Cells:
+        """The same by places of sentences: of each hypothesis its cells one after the other, as the scorer likes it."""
+        try:
+            _, texts, gold, guess = grid.place_captions(self.tokens)
+        except KeyError:  # sentences that `tokenize` was not told of
+            self.tokenize(c for stories in (grid.refs, grid.preds) for c in join_captions(stories))
+            _, texts, gold, guess = grid.place_captions(self.tokens)
+        if self.sorted_columns:
+            guess = guess[sort_by_name(grid.shapes[:, 1])]
+        cells = np.flatnonzero(wanted)
+        if self.roles != "gold-as-hypothesis":
+            cells = cells[np.argsort(grid.guess[cells], kind="stable")]
+        g, p = gold[grid.gold[cells]], guess[grid.guess[cells]]
+        sides = (g, p) if self.roles == "gold-as-hypothesis" else (p, g)
+        found = np.zeros(len(wanted))
+        found[cells] = scorer.score_places(Pairs.of(texts, *sides))
         return found
 
     def within(self, ref: Story, pred: Story) -> Strips:
@@ -147,6 +168,16 @@ class Strips:
         self.crowded += int(np.count_nonzero(zero_crowded(found)))
         values: list[float] = found.tolist()
         return values
+
+
+def sort_by_name(counts: Index) -> Index:
+    """Where each prediction stands when those of every story go by the names 0, 1, 10, 11, 2, …  [ΣP]"""
+    found, start = np.arange(int(counts.sum())), 0
+    for count in counts.tolist():
+        if count > 10:
+            found[start : start + count] = [start + j for j in sorted(range(count), key=str)]
+        start += count
+    return found
 
 
 def zero_crowded(scores: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.data.stories import Story, join_spans
+from fabula.data.stories import Story, join_captions, join_spans
 from fabula.pair.tiou import forward, overlap
+from fabula.text.placed import Texts, Tokens
 
 Cells = NDArray[np.float64]  # [C], C = Σ G·P
 Mask = NDArray[np.bool_]  # [C]
@@ -25,6 +26,15 @@ class Scored(NamedTuple):
 
     known: Mask
     values: Cells
+
+
+class Placed(NamedTuple):
+    """Captions as places in a list of texts."""
+
+    tokens: Tokens
+    texts: Texts
+    gold: Index  # [ΣG]
+    guess: Index  # [ΣP]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,7 @@ class Grid:
     caption_scores: dict[object, Scored] = field(
         default_factory=dict, compare=False, repr=False
     )  # by what scores captions
+    placed: dict[int, Placed] = field(default_factory=dict, compare=False, repr=False)  # by the table of tokens
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
@@ -91,6 +102,13 @@ class Grid:
             values[new] = score(new)[new]
             known[new] = True
         return np.where(wanted, values, 0.0)
+
+    def place_captions(self, tokens: Tokens) -> Placed:
+        """The tokens of all captions, each distinct text once, and where those of every event stand."""
+        if (found := self.placed.get(id(tokens))) is None or found.tokens is not tokens:
+            texts, sides = tokens.place_all(join_captions(self.refs), join_captions(self.preds))
+            found = self.placed[id(tokens)] = Placed(tokens, texts, *sides)
+        return found
 
     def turned(self) -> Index:
         """Where each cell stands when every matrix is [P, G]: turned[c] is the place of cell c. [C]"""

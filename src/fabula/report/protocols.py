@@ -48,12 +48,10 @@ def reasons(overview: Overview) -> Iterator[str]:
     """One sentence for each number that differs from the default; protocols that agree share it."""
     yield ""
     under: dict[str, list[str]] = {}
-    for column in overview.columns[1:]:
-        if column.result is None:
-            yield f"{column.name}: not computed: {column.refused}"
-            continue
-        for reason in overview.reasons(column.name):
-            under.setdefault(explain_reason(reason), []).append(column.name)
+    yield from (f"{c.name}: not computed: {c.refused}" for c in overview.columns[1:] if c.result is None)
+    for name, found in overview.every_reason().items():
+        for reason in found:
+            under.setdefault(explain_reason(reason), []).append(name)
     for sentence in sorted(under):
         metric, _, rest = sentence.partition("\t")
         yield f"{metric} under {', '.join(under[sentence])}: {rest}"
@@ -134,9 +132,7 @@ def as_json(overview: Overview) -> dict[str, object]:
     return {
         "task": overview.task,
         "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in overview.columns},
-        "reasons": {
-            c.name: [reason_json(r) for r in overview.reasons(c.name)] for c in overview.columns[1:] if c.result
-        },
+        "reasons": {name: [reason_json(r) for r in found] for name, found in overview.every_reason().items()},
         **({} if overview.readings is None else {"readings": readings_json(overview.readings)}),
     }
 

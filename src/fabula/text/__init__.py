@@ -11,9 +11,9 @@ from fabula.core.registry import Room
 
 if TYPE_CHECKING:
     from fabula.llm.session import Session
-    from fabula.text._scorer import OneByOne, Scorer
+    from fabula.text._scorer import OneByOne, PlacedScorer, Scorer
 
-__all__ = ["OneByOne", "Scorer", "forget", "room", "scorer", "token_table", "tokenize_all"]
+__all__ = ["OneByOne", "PlacedScorer", "Scorer", "forget", "room", "scorer", "token_table", "tokenize_all"]
 
 
 def check_scorer(thing: object) -> str | None:
@@ -109,7 +109,7 @@ def forget() -> None:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("Scorer", "OneByOne"):
+    if name in ("Scorer", "OneByOne", "PlacedScorer"):
         from fabula.text import _scorer
 
         return getattr(_scorer, name)

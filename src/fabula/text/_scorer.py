@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from fabula.text.placed import Pairs
 
 Block = tuple[Sequence[str], Sequence[str]]  # candidates, references
 Wanted = NDArray[np.bool_]  # a flag per pair, block by block, row by row
@@ -34,6 +37,14 @@ class Scorer(Protocol):
 
     def within(self, references: Sequence[str]) -> Scorer:
         """The scorer whose pairs are part of a larger matrix with these references: the same where it is `alone`."""
+
+
+@runtime_checkable
+class PlacedScorer(Protocol):
+    """A scorer that takes single pairs by the places of their sentences, too."""
+
+    def score_places(self, pairs: Pairs) -> NDArray[np.float64]:
+        """`pairs_many` of items with one reference each. [K]"""
 
 
 class OneByOne:

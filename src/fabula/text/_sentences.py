@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from fabula.text import memories
-from fabula.text.placed import Numbers, Pairs, lay_flat
+from fabula.text.placed import Numbers, Pairs, Texts, lay_flat
 
 if TYPE_CHECKING:
     from fabula._kernels._native import Sentences
@@ -90,8 +90,14 @@ def count_pairs(
     besides: Besides = lambda rows: (),
 ) -> T:
     """The same for items that name sentences by their place."""
-    own = shared if memory is None else memory
+    own, texts = shared if memory is None else memory, pairs.texts
     with own.lock:
-        rows = own.add(kernels, pairs.texts, besides)
-        numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
+        kept = texts if isinstance(texts, Texts) else Texts()
+        known = len(kept.numbers) if kept.rows is own.rows else 0
+        rows = own.add(kernels, texts[known:], besides)
+        if known and rows is not kept.rows:  # it was full and begun anew
+            known, rows = 0, own.add(kernels, texts, besides)
+        new = np.fromiter(map(own.numbers.__getitem__, texts[known:]), np.int64, len(texts) - known)
+        numbers = np.concatenate([kept.numbers[:known], new])
+        kept.rows, kept.numbers = rows, numbers
         return work(NumberedItems(rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))

@@ -98,6 +98,15 @@ class Covered(StoryMetric):
             return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
         return values
 
+    def row_values(self, rows: Rows, field: str) -> Array | None:
+        if field != "f1" or self.f1 == "videos":
+            return rows[field]
+        if self.f1 == "means":
+            return f1_of(rows["precision"], rows["recall"])
+        return add_up([f1_of(rows[f"precision@{show(x)}"], rows[f"recall@{show(x)}"]) for x in self.levels()]) / len(
+            self.levels()
+        )
+
     def combine_at(self, rows: Rows, level: str) -> Values:
         """F1 at one level is made per video, or of mean precision and recall, as over all levels."""
         P, R = rows[f"precision@{level}"], rows[f"recall@{level}"]

@@ -35,8 +35,9 @@ from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import Matrix, Spans, forward, overlap
 from fabula.text import token_table
+from fabula.text.placed import Tokens
 
-BLOCK = 512  # videos
+BLOCK = 2048  # videos
 CACHED = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
 RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes each; of four rules in any case
 
@@ -44,7 +45,6 @@ TOP_RULE = "only {} predictions of a video count: the most confident with order=
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
-Tokens = Mapping[str, str]
 T = TypeVar("T")
 
 
@@ -131,7 +131,7 @@ class Stories:
             if None in texts:
                 for story in self.scored():
                     _ = story.captions  # says whose are missing
-            return token_table(cast("list[str]", list(texts)), tok, ascii_only)
+            return Tokens(token_table(cast("list[str]", list(texts)), tok, ascii_only))
 
         return self.once(("tokens", tok, ascii_only), make)
 
@@ -263,9 +263,12 @@ class StoryMetric(Metric):
 
     def pair_up(self, block: Sequence[Video]) -> PairedStories:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
-        rules = ("paired", self.keeps_events, self.refs == "merged", self.missing, self.order, self.param("top"))
-        paired: PairedStories = once(block, rules, lambda: self.pair_stories(block))
+        paired: PairedStories = once(block, ("paired", *self.layout), lambda: self.pair_stories(block))
         return paired
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        return self.keeps_events, self.refs == "merged", self.missing, self.order, self.param("top")
 
     def pair_stories(self, block: Sequence[Video]) -> PairedStories:
         """The stories of each video that are compared under the rules above, by set; none where it does not count."""

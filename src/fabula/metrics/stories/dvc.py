@@ -32,13 +32,13 @@ from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice
 from fabula.metrics.captions.ispice import check_ids
 from fabula.metrics.stories._families.localised import Localised, Numbers, divide
 from fabula.metrics.stories._families.overlap_pairs import OverlapPairs
-from fabula.metrics.stories.base import Pair, Stories, Tokens, event_order, sort_story
+from fabula.metrics.stories.base import Pair, Stories, event_order, sort_story
 from fabula.pair.grid import Index, Mask
 from fabula.pair.strips import is_large
 from fabula.text import bleu, cider, meteor, rouge, scorer, token_table, tokenize_all
 from fabula.text.identity import capitalise_sentences, renumber_ids
 from fabula.text.ispice import from_spice
-from fabula.text.placed import Pairs
+from fabula.text.placed import Pairs, Tokens
 from fabula.text.spice import SpiceScore
 
 PAPER, AFTER = "(Krishna et al., ICCV 2017)", "(after Krishna et al., ICCV 2017)"
@@ -232,7 +232,7 @@ class Ispice(LocalisedGraphs):
     def many(self, pairs: Sequence[Pair], ctx: object) -> dict[str, Array]:
         renamed = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in pairs]
         captions = [caption for sides in renamed for story in sides for caption in story.captions]
-        return super().many(renamed, token_table(captions, self.tok, self.nonascii == "blank"))
+        return super().many(renamed, Tokens(token_table(captions, self.tok, self.nonascii == "blank")))
 
     def rename_people(self, story: Story) -> Story:
         captions = [capitalise_sentences(caption) for caption in renumber_ids(story.captions)]

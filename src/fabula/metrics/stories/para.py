@@ -12,7 +12,6 @@ iSPICE takes the one that serves the prediction best. ids and spice as for iSPIC
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +21,14 @@ import numpy as np
 
 from fabula.core.rows import Rows
 from fabula.data.stories import Item, Story
-from fabula.metrics.base import Array, Metric, Values
+from fabula.metrics.base import Array, CachedList, Metric, Values, once
 from fabula.metrics.captions import bleu, cider, ispice, meteor, rouge_l, spice
 from fabula.metrics.captions._graphs import Backend, version
 from fabula.metrics.captions.base import CaptionMetric
 from fabula.metrics.stories.base import Video, sort_story
 from fabula.text.identity import as_text
+
+LETTERS = bytes(c | 32 if chr(c).isascii() and chr(c).isalpha() else 32 for c in range(256))  # in lower case, or blanks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +63,20 @@ class Paragraph(Metric):
 
     def text(self, story: Story) -> str:
         """The paragraph: only letters are kept, in lower case."""
-        return " ".join(re.sub("[^a-zA-Z]", " ", ". ".join(self.sentences(story))).lower().split())
+        return b" ".join(
+            ". ".join(self.sentences(story)).encode("ascii", "replace").translate(LETTERS).split()
+        ).decode()
 
     def sentences(self, story: Story) -> list[str]:
         return sort_story(story, self.order).captions
 
     def items(self, block: Sequence[Video]) -> list[Item]:
         """One paragraph a video."""
+        rules = (type(self).text, self.order, self.missing, self.pairing)
+        found: list[Item] = once(block, rules, lambda: CachedList(self.make_items(block)))
+        return found
+
+    def make_items(self, block: Sequence[Video]) -> list[Item]:
         videos = [(v, refs, pred) for v, refs, pred in block if self.missing == "zero" or pred is not None]
         texts = ["" if pred is None else self.text(pred) for _, _, pred in videos]
         if self.pairing == "shifted":

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import math
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -130,8 +131,9 @@ def table(
         with _as_input_error(lambda: _check_segments(candidates, references)):
             return Table(*engine.segments(candidates, references, threads or _kernels.threads(), crowded == "zero"))
     _check_segments(candidates, references)
-    items = zip(candidates, references, strict=True)
-    segments = [_best_segment(f"item {k}", *item, index, crowded) for k, item in enumerate(items)]
+    items = list(zip(candidates, references, strict=True))
+    known = _all_statistics(((c, r) for c, several in items for r in several), index)
+    segments = [_best_segment(f"item {k}", *item, known, crowded) for k, item in enumerate(items)]
     stats = np.array([s.stats for s in segments], np.float64).reshape(-1, 23)
     return Table(stats, np.array([s.score for s in segments]), np.array([s.crowded for s in segments], np.int64))
 
@@ -184,16 +186,14 @@ def pairs_many(
 # --- the readable twin of the compiled kernel ------------------------------------------------------------------------
 
 
-def _best_segment(place: str, candidate: str, references: Sequence[str], index: Index, crowded: Crowded) -> Segment:
-    hyp, best, beyond = _read_sentence(candidate, index), Segment((), -1.0), 0
+def _best_segment(place: str, candidate: str, references: Sequence[str], known: Known, crowded: Crowded) -> Segment:
+    best, beyond = Segment((), -1.0), 0
     for r, reference in enumerate(references):
-        ref = _read_sentence(reference, index)
-        try:
-            stats = statistics(hyp, ref)
-        except InputError as error:
+        stats, error = known[candidate, reference]
+        if error is not None:
             if crowded == "refuse":
-                raise InputError(f"{place}: candidate 0, reference {r}: {error}") from None
-            stats, beyond = tell_statistics(hyp, ref, []), beyond + 1
+                raise InputError(f"{place}: candidate 0, reference {r}: {error}")
+            beyond += 1
         if (value := score_of(stats)) > best.score:
             best = Segment(stats, value)
     return best._replace(crowded=beyond)
@@ -210,16 +210,32 @@ def _score_pairs(blocks: Sequence[Block], wanted: Wanted | None, index: Index, l
         more, fewer = ("pairs", "flags") if wanted.size < len(places) else ("flags", "pairs")
         raise InputError(f"there are more {more} than {fewer}")
     scores = np.zeros(len(places))
-    for k, (place, candidate, reference) in enumerate(places):
-        if wanted is None or wanted[k]:
-            try:
-                stats = statistics(_read_sentence(candidate, index), _read_sentence(reference, index))
-                scores[k] = score_of(stats)
-            except InputError as error:
-                if not lenient:
-                    raise InputError(f"{place}: {error}") from None
-                scores[k] = np.nan
+    chosen = range(len(places)) if wanted is None else np.flatnonzero(wanted).tolist()
+    known = _all_statistics((places[k][1:] for k in chosen), index)
+    for k in chosen:
+        place, candidate, reference = places[k]
+        stats, error = known[candidate, reference]
+        if error is not None and not lenient:
+            raise InputError(f"{place}: {error}")
+        scores[k] = np.nan if error is not None else score_of(stats)
     return scores
+
+
+Known = dict[tuple[str, str], tuple[Statistics, InputError | None]]  # candidate, reference → those of the pair
+
+
+def _all_statistics(pairs: Iterable[tuple[str, str]], index: Index) -> Known:
+    """The statistics of each distinct pair; of one that is too long or too repetitive those of no match, and why."""
+    from fabula.text.meteor.search import PAIRS, align_many
+
+    distinct, known = list(dict.fromkeys(pairs)), Known()
+    for start in range(0, len(distinct), PAIRS):
+        part = distinct[start : start + PAIRS]
+        read = [(_read_sentence(c, index), _read_sentence(r, index)) for c, r in part]
+        for pair, sides, found in zip(part, read, align_many(read), strict=True):
+            error = found if isinstance(found, InputError) else None
+            known[pair] = tell_statistics(*sides, [] if isinstance(found, InputError) else found), error
+    return known
 
 
 def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
@@ -244,7 +260,7 @@ def tell_statistics(hyp: Sentence, ref: Sentence, matches: Sequence[Match]) -> S
         ref_words += match.ref_words
         chunks += match.ref != ref_end or match.hyp != hyp_end
         hyp_end, ref_end = match.hyp + match.hyp_words, match.ref + match.ref_words
-    lengths = (len(hyp), len(ref), sum(hyp.is_function), sum(ref.is_function))
+    lengths = (len(hyp), len(ref), hyp.functions, ref.functions)
     return tuple(map(float, (*lengths, *matched, chunks, hyp_words, ref_words)))
 
 
@@ -375,6 +391,8 @@ def _let_go() -> None:
 
 def _forget() -> None:
     _read_sentence.cache_clear()
+    if align := sys.modules.get("fabula.text.meteor.align"):  # the twin's words, where it served
+        align.forget_words()
     for engine in tuple(_engines):
         engine.forget()
 
@@ -410,6 +428,10 @@ class Meteor:
 
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
         return pairs_many(blocks, wanted, lenient=True)
+
+    def score_places(self, pairs: Pairs) -> NDArray[np.float64]:
+        found = score_pairs(pairs)
+        return np.where(found.crowded > 0, np.nan, found.scores)
 
     def within(self, references: Sequence[str]) -> Meteor:
         return self

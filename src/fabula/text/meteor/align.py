@@ -14,11 +14,9 @@ the path that did not take it.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from fabula.core.errors import InputError
@@ -26,6 +24,7 @@ from fabula.text.meteor.index import FUNCTION, IRREGULAR, LEMMA, Index
 from fabula.text.meteor.stem import stem
 
 BEAM = 40
+CACHED = 1 << 16  # words and phrases that are looked up once
 WEIGHT = (1.0, 0.5, 0.5, 0.5)  # of the modules in the search; the weights of the score are others
 MOST_WORDS = 250_000  # of one text
 MOST_CELLS = 25_000_000  # candidate words × reference words
@@ -67,70 +66,114 @@ def java_hash(word: str) -> int:
     return h
 
 
+class Word(NamedTuple):
+    """What the matchers ask of a word, looked up once."""
+
+    hash: int
+    number: int | None  # in the tables
+    is_function: bool
+    stem_hash: int
+    synsets: frozenset[int]
+
+
+@lru_cache(CACHED)
+def read_word(word: str, index: Index) -> Word:
+    number = index.words.get(word)
+    is_function = number is not None and bool(index.word_flags[number] & FUNCTION)
+    return Word(java_hash(word), number, is_function, java_hash(stem(word)), synsets_of(word, index))
+
+
+class Phrase(NamedTuple):
+    """A node of the trie: what may follow it, and what the table has for it, in the table's order and as a set."""
+
+    children: dict[int, int]  # number of the next word → node
+    targets: list[int]
+    every_target: frozenset[int]
+
+
+@lru_cache(CACHED)
+def read_phrase(node: int, index: Index) -> Phrase:
+    targets = index.target_node[index.entries(node)].tolist()
+    return Phrase(index.children(node), targets, frozenset(targets))
+
+
+def forget_words() -> None:
+    for kept in (read_word, read_phrase):
+        kept.cache_clear()
+
+
 class Sentence:
     """A normalised sentence and all that the matchers ask of it, worked out once."""
 
     def __init__(self, text: str, index: Index) -> None:
         self.index = index
         self.words = text.split(" ") if text else []
-        self.hashes = [java_hash(word) for word in self.words]
+        self.found = [read_word(word, index) for word in self.words]
+        self.is_function = [word.is_function for word in self.found]
+        self.functions = sum(self.is_function)
 
     def __len__(self) -> int:
         return len(self.words)
 
     @cached_property
-    def numbers(self) -> list[int | None]:
-        return [self.index.words.get(word) for word in self.words]
+    def by_hash(self) -> dict[int, list[int]]:
+        return group((word.hash,) for word in self.found)
 
     @cached_property
-    def is_function(self) -> list[bool]:
-        flags = self.index.word_flags
-        return [number is not None and bool(flags[number] & FUNCTION) for number in self.numbers]
+    def by_stem(self) -> dict[int, list[int]]:
+        return group((word.stem_hash,) for word in self.found)
 
     @cached_property
-    def stem_hashes(self) -> list[int]:
-        return [java_hash(stem(word)) for word in self.words]
+    def by_synset(self) -> dict[int, list[int]]:
+        return group(word.synsets for word in self.found)
 
     @cached_property
-    def synsets(self) -> list[frozenset[int]]:
-        found = {word: synsets_of(word, self.index) for word in set(self.words)}
-        return [found[word] for word in self.words]
-
-    @cached_property
-    def phrases(self) -> list[list[int]]:
-        """Per position the trie nodes of the phrases that start there, shortest first."""
+    def phrases(self) -> list[tuple[int, int, int, Phrase]]:
+        """(position, words, node) of each phrase of the table, in reading order, shortest first."""
         P, found = self.index.phrase_words, []
-        for k in range(len(self)):
-            nodes: list[int] = []
-            for j in range(k, len(self)):
-                number = self.numbers[j]
-                if number is None or number >= P:
-                    break
-                node = self.index.child(nodes[-1], number) if nodes else number
+        numbers = [word.number for word in self.found]
+        for k, number in enumerate(numbers):
+            if number is None or number >= P:
+                continue
+            node: int | None = number
+            for size, following in enumerate([*numbers[k + 1 :], None], 1):
+                phrase = read_phrase(node, self.index)
+                found.append((k, size, node, phrase))
+                node = phrase.children.get(following)
                 if node is None:
                     break
-                nodes.append(node)
-            found.append(nodes)
         return found
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
         """Trie node → (position, words) of each place where that phrase stands."""
-        places = defaultdict(list)
-        for k, nodes in enumerate(self.phrases):
-            for size, node in enumerate(nodes, 1):
-                places[node].append((k, size))
-        return dict(places)
+        places: dict[int, list[tuple[int, int]]] = {}
+        for k, size, node, _ in self.phrases:
+            places.setdefault(node, []).append((k, size))
+        return places
 
     @cached_property
-    def sources(self) -> list[tuple[int, int, list[int]]]:
-        """(position, words, targets) of each phrase that the table can paraphrase, in reading order, shortest first."""
-        found = []
-        for k, nodes in enumerate(self.phrases):
-            for size, node in enumerate(nodes, 1):
-                if entries := self.index.entries(node):
-                    found.append((k, size, self.index.target_node[entries.start : entries.stop].tolist()))
-        return found
+    def sources(self) -> list[tuple[int, int, Phrase]]:
+        """(position, words) of each phrase that the table can paraphrase."""
+        return [(k, size, phrase) for k, size, _, phrase in self.phrases if phrase.targets]
+
+    def paraphrases(self, other: Sentence) -> Iterator[tuple[int, int, int, int]]:
+        """(position, words) here, and those of the other sentence's phrases for which the table has these words."""
+        there = other.places
+        for k, size, phrase in self.sources:
+            if not phrase.every_target.isdisjoint(there):
+                for target in phrase.targets:
+                    for at, words in there.get(target, ()):
+                        yield k, size, at, words
+
+
+def group(keys: Iterable[Iterable[int]]) -> dict[int, list[int]]:
+    """Key → the positions that have it, ascending."""
+    found: dict[int, list[int]] = {}
+    for position, own in enumerate(keys):
+        for key in own:
+            found.setdefault(key, []).append(position)
+    return found
 
 
 def synsets_of(word: str, index: Index) -> frozenset[int]:
@@ -174,44 +217,36 @@ def propose_matches(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
         raise InputError(f"{sides} are too many for METEOR's aligner (at most {MOST_CELLS}); shorten one")
     found: list[list[Match]] = [[] for _ in range(len(ref))]
     room = MOST_MATCHES
-
-    def propose(match: Match) -> None:
-        nonlocal room
+    for match in find_matches(hyp, ref):
         room -= 1
         if room < 0:
             raise InputError(
                 f"more than {MOST_MATCHES} ways to match words", hint="METEOR's search would not end; shorten the text"
             )
         found[match.ref].append(match)
-
-    _propose_words(hyp, ref, 0, propose)
-    if hyp.words != ref.words:
-        _propose_words(hyp, ref, 1, propose)
-        _propose_words(hyp, ref, 2, propose)
-        for i, size, targets in ref.sources:
-            for target in targets:
-                for j, hyp_size in hyp.places.get(target, ()):
-                    propose(Match(i, j, size, hyp_size, 3))
-        for j, size, targets in hyp.sources:
-            for target in targets:
-                for i, ref_size in ref.places.get(target, ()):
-                    propose(Match(i, j, ref_size, size, 3))
     return found
 
 
-def _propose_words(hyp: Sentence, ref: Sentence, module: int, propose: Callable[[Match], None]) -> None:
-    """One-word matches: equal hashes (module 0), or unequal hashes and equal stems (1) or a common synset (2)."""
-    for i in range(len(ref)):
-        for j in range(len(hyp)):
-            same = ref.hashes[i] == hyp.hashes[j]
-            if module == 0:
-                matched = same
-            elif module == 1:
-                matched = not same and ref.stem_hashes[i] == hyp.stem_hashes[j]
-            else:
-                matched = not same and not ref.synsets[i].isdisjoint(hyp.synsets[j])
-            if matched:
-                propose(Match(i, j, 1, 1, module))
+def find_matches(hyp: Sentence, ref: Sentence) -> Iterator[Match]:
+    """Module by module: equal hashes; unequal hashes and equal stems, or a common synset; the paraphrase table."""
+    for i, word in enumerate(ref.found):
+        for j in hyp.by_hash.get(word.hash, ()):
+            yield Match(i, j, 1, 1, 0)
+    if hyp.words == ref.words:
+        return
+    for i, word in enumerate(ref.found):
+        for j in hyp.by_stem.get(word.stem_hash, ()):
+            if hyp.found[j].hash != word.hash:
+                yield Match(i, j, 1, 1, 1)
+    for i, word in enumerate(ref.found):
+        if common := word.synsets & hyp.by_synset.keys():
+            for j in sorted({j for synset in common for j in hyp.by_synset[synset]}):
+                if hyp.found[j].hash != word.hash:
+                    yield Match(i, j, 1, 1, 2)
+    for i, size, j, hyp_size in ref.paraphrases(hyp):
+        yield Match(i, j, size, hyp_size, 3)
+    for j, size, i, ref_size in hyp.paraphrases(ref):
+        yield Match(i, j, ref_size, size, 3)
 
 
 # --- the search ------------------------------------------------------------------------------------------------------
@@ -248,22 +283,39 @@ class Path:
             self.chunks += 1
             self.open_end = -1
 
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        """Smaller is better."""
-        return -(self.hyp_matches + self.ref_matches), self.chunks, self.distance
+    def branch(self) -> Path:
+        """A copy; `copy.copy` takes ten times as long."""
+        return Path(
+            self.used,
+            self.at,
+            self.hyp_matches,
+            self.ref_matches,
+            self.chunks,
+            self.distance,
+            self.open_end,
+            self.chosen,
+        )
+
+
+def rank(path: Path) -> tuple[int, int, int]:
+    """Smaller is better."""
+    return -(path.hyp_matches + path.ref_matches), path.chunks, path.distance
 
 
 def align_pair(hyp: Sentence, ref: Sentence) -> list[Match]:
-    """The best path's matches, in the order of the reference."""
-    found = propose_matches(hyp, ref)
-    fixed, ref_used, hyp_used = _fix_unrivalled(found, len(hyp), len(ref))
+    """The best path's matches, in the order of the reference. Of many pairs at once: search.py."""
+    return search_matches(propose_matches(hyp, ref), len(hyp), len(ref))
+
+
+def search_matches(found: list[list[Match]], hyp_size: int, ref_size: int) -> list[Match]:
+    fixed, ref_used, hyp_used = _fix_unrivalled(found, hyp_size, ref_size)
     queue = [Path(hyp_used)]
-    for position in range(len(ref) + 1):
-        queue.sort(key=lambda path: path.rank)
+    for position in range(ref_size + 1):
+        if len(queue) > 1:
+            queue.sort(key=rank)
         following: list[Path] = []
         for path in queue[:BEAM]:
-            if position == len(ref):
+            if position == ref_size:
                 path.close_chunk()
             elif position < path.at:
                 pass  # inside a match
@@ -276,7 +328,7 @@ def align_pair(hyp: Sentence, ref: Sentence) -> list[Match]:
                 for match in found[position]:
                     hyp_bits, ref_bits = _bits(match.hyp, match.hyp_words), _bits(match.ref, match.ref_words)
                     if not (path.used & hyp_bits or ref_used & ref_bits):
-                        branch = copy(path)
+                        branch = path.branch()
                         branch.take(match)
                         following.append(branch)
                         path.distance += abs(match.ref - match.hyp)
@@ -284,7 +336,7 @@ def align_pair(hyp: Sentence, ref: Sentence) -> list[Match]:
                 path.at += 1
             following.append(path)
         queue = following or queue[:1]
-    matches, step = [], min(queue, key=lambda path: path.rank).chosen
+    matches, step = [], min(queue, key=rank).chosen
     while step:
         match, step = step
         matches.append(match)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib.util
+import operator
 import os
 import struct
 import sys
@@ -149,19 +150,18 @@ class Index:
         """P: words with a lower number are words of the paraphrase table."""
         return int(self.trie_first[0])
 
-    def child(self, node: int, word: int) -> int | None:
-        """The phrase `node` followed by `word`."""
+    def children(self, node: int) -> dict[int, int]:
+        """Word → the phrase `node` followed by it."""
         a, b = int(self.trie_first[node]), int(self.trie_first[node + 1])
-        k = a + int(np.searchsorted(self.trie_word[a:b], np.uint16(word)))
-        return k if k < b and self.trie_word[k] == word else None
+        return dict(zip(self.trie_word[a:b].tolist(), range(a, b), strict=True))
 
-    def entries(self, node: int) -> range:
-        """The entries whose source is this phrase, in the table's order: numbers into target_node."""
+    def entries(self, node: int) -> slice:
+        """The entries whose source is this phrase, in the table's order: places in target_node."""
         bits, bit = int(self.source_bits[node // 64]), 1 << node % 64
         if not bits & bit:
-            return range(0)
+            return slice(0, 0)
         s = int(self.source_rank[node // 64]) + (bits & (bit - 1)).bit_count()
-        return range(int(self.source_first[s]), int(self.source_first[s + 1]))
+        return slice(int(self.source_first[s]), int(self.source_first[s + 1]))
 
 
 # --- opening ---------------------------------------------------------------------------------------------------------
@@ -413,7 +413,8 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
         report("paraphrases", 0.7 * share)
         # Neighbouring records share their source: keep it once, with the number of its records.
         all_sources = lines[1::3]
-        starts = [k for k, source in enumerate(all_sources) if source != (all_sources[k - 1] if k else last)]
+        changes = map(operator.ne, all_sources, [last, *all_sources])
+        starts = np.flatnonzero(np.fromiter(changes, bool, len(all_sources))).tolist()
         counts = np.diff([*starts, len(all_sources)])
         carried = starts[0] if starts else len(all_sources)
         if carried:
@@ -471,7 +472,9 @@ class Phrases:
 
     def add(self, phrases: list[bytes]) -> None:
         words = b" ".join(phrases).split(b" ")
-        self.lengths.append(np.fromiter((phrase.count(b" ") + 1 for phrase in phrases), np.uint8, len(phrases)))
+        signs = np.frombuffer(b"\n".join([*phrases, b""]), np.uint8)
+        blanks = np.cumsum(signs == ord(" "))[signs == ord("\n")]
+        self.lengths.append((np.diff(blanks, prepend=0) + 1).astype(np.uint8))
         ids = np.fromiter(map(self.numbers.__getitem__, words), np.uint32, len(words))
         self.words.append(ids.astype(np.uint16))
 

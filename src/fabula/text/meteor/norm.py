@@ -50,11 +50,14 @@ _HAS_ALPHA = lazy(f"[{ALPHA}]")
 _BLANKS = lazy("[ \u2000-\u200a\u202f\u205f\u3000\u00a0]+")
 _GAPS = lazy("[ \t\n\r\f]+")
 _TRIM = "".join(map(chr, range(0x21)))  # what Java's trim() takes away
+_PLAIN = lazy("[a-z0-9]+(?: [a-z0-9]+)*")
 _SURROGATES = lazy("[\ud800-\udfff]")
 
 
 def normalise(text: str, prefixes: Collection[str], numeric_prefixes: Collection[str]) -> str:
     """The words of a sentence, lower-cased, one blank between them; a lone surrogate counts as U+FFFD."""
+    if _PLAIN.fullmatch(text):
+        return text  # no rule has anything to do
     line = f" {_SURROGATES.sub(chr(0xFFFD), text).strip(_TRIM)} "
     literal = "DOTMULTI" in line
     for pattern, to in _FIRST:

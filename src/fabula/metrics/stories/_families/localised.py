@@ -26,9 +26,10 @@ from fabula.core.rows import CROWDED
 from fabula.core.spec import show
 from fabula.metrics.base import Array, once
 from fabula.metrics.stories._families.overlap_pairs import OverlapPairs
-from fabula.metrics.stories.base import TOP_RULE, Pair, Stories, StoryMetric, Tokens
+from fabula.metrics.stories.base import TOP_RULE, Pair, Stories, StoryMetric
 from fabula.pair.grid import Grid, Index, Mask
 from fabula.pair.strips import is_large, strips
+from fabula.text.placed import Tokens
 
 Numbers = NDArray[Any]  # counts or scores
 PAIRS = 1 << 16  # of captions, scored or parsed at a time: about a kilobyte each
@@ -115,15 +116,18 @@ class Localised(StoryMetric):
                 yield overlaps
         else:
             grid, words = self.grid(pairs), (self.tok, self.nonascii)
-            rules = (OverlapPairs, self.tiou, self.garbage, self.eps, self.segments, self.cmp, words)
-            yield once(pairs, rules, lambda: self.overlapping_in(grid, ctx))
+            hits = self.hits(grid)
+            # By which cells hit, not by the rules that made them hit: those of most evaluators agree.
+            rules = (OverlapPairs, self.garbage, words, len(hits), np.packbits(hits).tobytes())
+            yield once(pairs, rules, lambda: OverlapPairs.of(grid, hits, self.garbage, self.tokens(ctx)))
 
-    def overlapping_in(
-        self, grid: Grid, ctx: Any, before: Sequence[int] | Index = (), is_last: bool = True
-    ) -> OverlapPairs:
+    def overlapping_in(self, grid: Grid, ctx: Any, before: Sequence[int] | Index, is_last: bool) -> OverlapPairs:
+        return OverlapPairs.of(grid, self.hits(grid), self.garbage, self.tokens(ctx), before, is_last)
+
+    def hits(self, grid: Grid) -> list[Mask]:
+        """For each τ, which cells overlap enough. [C] each"""
         iou = self.ious(grid)
-        hits = [iou >= tau if self.cmp == ">=" else iou > tau for tau in self.tiou]
-        return OverlapPairs.of(grid, hits, self.garbage, self.tokens(ctx), before, is_last)
+        return [iou >= tau if self.cmp == ">=" else iou > tau for tau in self.tiou]
 
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx

@@ -6,15 +6,14 @@ several videos, stands in `pairs` once, and is scored once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
-from fabula.data.stories import Story
 from fabula.pair.grid import Grid, Index, Mask
-from fabula.text.placed import Pairs
+from fabula.text.placed import Pairs, Texts, Tokens
 
 T = TypeVar("T")
 GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
@@ -48,7 +47,7 @@ class OverlapPairs:
         grid: Grid,
         hits: Sequence[Mask],
         garbage: str,
-        tokens: Mapping[str, str],
+        tokens: Tokens,
         before: Sequence[int] | Index = (),
         is_last: bool = True,
     ) -> OverlapPairs:
@@ -57,9 +56,7 @@ class OverlapPairs:
         Of one video in parts: `before`, how many pairs the parts before this one have at each τ; `is_last`, if it is
         the last.
         """
-        numbers: dict[str, int] = {}
-        gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
-        predicted = number_captions(grid.preds, tokens, numbers)  # [ΣP]
+        _, texts, gold, predicted = grid.place_captions(tokens)  # [ΣG], [ΣP]
         owner = grid.owners(1)  # [ΣP]
         turned = np.empty(len(grid.gold), np.int64)
         turned[grid.turned()] = np.arange(len(turned))  # the cells prediction by prediction
@@ -79,14 +76,12 @@ class OverlapPairs:
             order = np.argsort(guess, kind="stable")
             guess, other = guess[order], np.concatenate([gold[g[hit]], np.full(len(extra), -1)])[order]
             videos = owner[guess]
-            name_garbage(other, videos, garbage, numbers, before[k] if len(before) else 0)
+            name_garbage(other, videos, garbage, texts, before[k] if len(before) else 0)
             meeting.append(predicted[guess] * 2**32 + other)
             whose.append(videos)
         distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
-        texts, ends = list(numbers), np.cumsum([len(keys) for keys in meeting])[:-1]
-        used, sides = np.unique(np.concatenate([distinct >> 32, distinct & 0xFFFFFFFF]), return_inverse=True)
-        pairs = Pairs.of([texts[k] for k in used.tolist()], *sides.reshape(2, -1))
-        return cls(pairs, np.split(places, ends), whose, lost)
+        ends = np.cumsum([len(keys) for keys in meeting])[:-1]
+        return cls(Pairs.of(texts, distinct >> 32, distinct & 0xFFFFFFFF), np.split(places, ends), whose, lost)
 
     def counts(self, k: int) -> Index:
         """How many pairs each video has at the k-th τ. [N]"""
@@ -101,16 +96,12 @@ class OverlapPairs:
         return {(n, texts[c], texts[r]) for n, c, r in zip(whose[marked[at]].tolist(), *sides, strict=True)}
 
 
-def number_captions(stories: Sequence[Story], tokens: Mapping[str, str], numbers: dict[str, int]) -> Index:
-    """The numbers of all captions' tokens; new ones get the next. [Σ]"""
-    return np.array([numbers.setdefault(tokens[c], len(numbers)) for s in stories for c in s.captions], np.int64)
-
-
-def name_garbage(other: Index, videos: Index, garbage: str, numbers: dict[str, int], before: int) -> None:
+def name_garbage(other: Index, videos: Index, garbage: str, texts: Texts, before: int) -> None:
     """What predictions that overlap nothing (−1) are compared with: always the same, or letters by their place."""
     at = np.flatnonzero(other < 0)
     if garbage != "random":
-        other[at] = numbers.setdefault(GARBAGE, len(numbers)) if len(at) else -1
+        other[at] = texts.place(GARBAGE) if len(at) else -1
         return
     first = np.searchsorted(videos, videos[at])
-    other[at] = [numbers.setdefault(letters(n), len(numbers)) for n in (at - first + before).tolist()]
+    named, turn = np.unique(at - first + before, return_inverse=True)
+    other[at] = np.array([texts.place(letters(n)) for n in named.tolist()], np.int64)[turn]
