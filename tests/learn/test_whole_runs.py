@@ -9,11 +9,16 @@ from __future__ import annotations
 import atexit
 import csv
 import json
+import logging
+import re
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -119,6 +124,28 @@ def hide(texts: list[str]) -> list[str]:
     return [text.replace(str(place()), "…") for text in texts]
 
 
+@contextmanager
+def logged() -> Iterator[list[str]]:
+    """What the loop logs meanwhile."""
+    lines: list[str] = []
+    handler, logger = logging.Handler(), logging.getLogger("fabula.learn.train")
+    handler.emit = lambda record: lines.append(record.getMessage())
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def split_numbers(text: str) -> list[Any]:
+    """A text without its numbers, and these, which are compared with a tolerance."""
+    found = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+    return [found.sub("#", text), [float(x) for x in found.findall(text)]]
+
+
 def number(text: str) -> Any:
     try:
         return float(text)
@@ -152,11 +179,13 @@ def train(what: str, out: str, /, **given: Any) -> tuple[Path, dict[str, Any]]:
     folder = place() / "runs" / out
     seen: list[tuple[str, int, int]] = []
     callbacks = Callbacks(warn=warned.append, watch=lambda *what: seen.append(what))
-    line = fabula.train(what, tiny=True, out=folder, callbacks=callbacks, **{**FAST, **given})
+    with logged() as lines:
+        line = fabula.train(what, tiny=True, out=folder, callbacks=callbacks, **{**FAST, **given})
     found = describe_run(folder)
+    found["logged"] = [split_numbers(text.rpartition(" · ")[0] if text.endswith(" s") else text) for text in lines]
     found["last"] = {name: value for name, value in line.items() if name != "seconds"}
     found["warned"] = hide(warned)
-    found["watched"] = [[done, of] for _, done, of in seen][:4]
+    found["watched"] = [[split_numbers(text), done, of] for text, done, of in seen][:4]
     return folder, found
 
 
@@ -193,7 +222,14 @@ def run_plain() -> dict[str, Any]:
     """PDVC without captions, by the Hungarian matching; AdamW, gradients cut, patience."""
     more = {"optimizer": "adamw", "no_decay": True, "clip_value": 0.05, "clip_norm": None, "schedule": "cosine"}
     options = {"captioner": "none", "matcher": "hungarian", "set_": PROCEDURE, "patience": 1, "log_every": 2}
-    run, found = train("pss", "plain", **procedures(), **options, **more, best_by="mIoU,SODA_d")
+    tracked: list[Any] = []
+    stand_in = ModuleType("wandb")
+    log = SimpleNamespace(id="x", log=lambda values, step: tracked.append([step, values]), finish=lambda: None)
+    stand_in.init = lambda **given: log  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "wandb", stand_in)
+        run, found = train("pss", "plain", **procedures(), **options, **more, best_by="mIoU,SODA_d", wandb="w")
+    found["tracked"] = tracked
     found["asked"] = ask("pss", run, **procedures(), split="train")[1]
     return found
 
@@ -245,6 +281,7 @@ def run_joint() -> dict[str, Any]:
     run, found = train("micap", "joint", **films(), set_=SET, pass_steps="together")
     found["filled"] = ask("micap", run, **films(), task="fitb", split="test")[1]
     found["told"] = ask("micap", run, **films(), task="caption")[1]
+    found["beams"] = ask("micap", run, **films(), task="caption", set_=["beam=3", "length_power=0.5"])[1]
     found["same"] = ask("micap", run, **films(), task="fitb", people="same")[1]
     return found
 
@@ -268,7 +305,7 @@ def run_language(base: str) -> dict[str, Any]:
     config = {**SET, "base": base, "prefix": 3, "task": "joint", "streams": "text,action,face,frame"}
     run, found = train("micap", base, **films(), model="lm", set_=config, min_count=1, epochs=1)
     found["filled"] = ask("micap", run, **films(), task="fitb")[1]
-    found["told"] = ask("micap", run, **films(), task="caption")[1]
+    found["told"] = ask("micap", run, **films(), task="caption", set_=["beam=2"])[1]
     return found
 
 
