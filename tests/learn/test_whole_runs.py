@@ -38,12 +38,14 @@ from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe as ClipRecipe  # noqa: E402
 from fabula.learn.retrieval.simulate import simulate_moments  # noqa: E402
 from fabula.learn.simulate import simulate  # noqa: E402
-from fabula.learn.worlds.films import Recipe, write_world  # noqa: E402
+from fabula.learn.worlds.films import Recipe, make_film, write_world  # noqa: E402
 from tests.learn import test_noise, test_vcmr_task  # noqa: E402
 from tests.learn.texts import embed_captions  # noqa: E402
 from tests.stored import as_lines, differences, keep_known, read_stored, write_stored  # noqa: E402
 
 FOLDER = Path(__file__).parent / "runs"
+FILMS = {"train_films": 1, "val_films": 1, "test_films": 1, "clips": 7, "set_clips": 3, "face_dim": 6, "action_dim": 4}
+FILMS |= {"frame_dim": 4}
 FAST = {"batch_size": 4, "lr": 1e-3, "threads": 1, "device": "cpu", "epochs": 2}
 
 
@@ -111,9 +113,18 @@ def vectors() -> str:
 
 @cache
 def films() -> dict[str, Any]:
-    sizes = {"train_films": 1, "val_films": 1, "test_films": 1, "clips": 7, "set_clips": 3}
-    write_world(place() / "films", Recipe(**sizes, face_dim=6, action_dim=4, frame_dim=4))
+    write_world(place() / "films", Recipe(**FILMS))
     return {"data": place() / "films", "features": place() / "films"}
+
+
+def long_set() -> Path:
+    """All clips of the test film as one set, of more clips than the model takes at a time."""
+    recipe = Recipe(**FILMS)
+    film = make_film("sim-test-000", recipe)
+    row = {"id": "whole", "captions": [s.caption for s in film.scenes], "clips": [film.clip(k) for k in range(7)]}
+    path = place() / "long.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -282,6 +293,8 @@ def run_joint() -> dict[str, Any]:
     found["filled"] = ask("micap", run, **films(), task="fitb", split="test")[1]
     found["told"] = ask("micap", run, **films(), task="caption")[1]
     found["beams"] = ask("micap", run, **films(), task="caption", set_=["beam=3", "length_power=0.5"])[1]
+    for task in ("fitb", "caption"):
+        found[f"long {task}"] = ask("micap", run, data=long_set(), features=films()["features"], task=task)[1]
     found["same"] = ask("micap", run, **films(), task="fitb", people="same")[1]
     return found
 
