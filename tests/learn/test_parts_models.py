@@ -94,6 +94,7 @@ def lone_set(config: Any) -> Any:
     return collate([plain, one], config)
 
 
+RATED = {"rate": 1.0, "recipe": {"extractor": "resnet152", "fps": 1.0}}
 BATCHES: dict[str, Callable[[Any], Any]] = {
     "pdvc": lambda c: pad_frames(test_pdvc.batch_of(ODD)),
     "procnets": lambda c: test_procnets.batch_of(ODD),
@@ -146,7 +147,7 @@ def write_own() -> Any:
             write_features(
                 root / f"{name}.safetensors",
                 ((k, rng.normal(size=(n, dim)).astype(np.float32)) for k in keys),
-                {"rate": 1.0} if name == "c" else {},
+                RATED if name == "c" else {},
             )
         sizes = {"hidden": 8, "heads": 2, "max_clips": 8, "max_words": 1, "max_length": 4, "min_length": 0}
         options = {
@@ -169,7 +170,7 @@ def write_own() -> Any:
                 attempt(lambda: fabula.moments(root / "run"), root),
                 attempt(lambda: finder.find(film, "wide")),
                 attempt(lambda: fabula.moments(root), root),
-                attempt(lambda: fabula.moments(root / "run", read=read, extract="no_such"), root),
+                attempt(lambda: fabula.moments(root / "run", read=read, extract="thumbnail"), root)[:100],
             ],
         }
 
@@ -283,7 +284,72 @@ def write_plain() -> Any:
     }
 
 
+def write_scores() -> Any:
+    """Scores in training code, of tiny batches; what is no batch, and what is no metric of them."""
+    metrics = pytest.importorskip("fabula.learn.metrics", reason="torchmetrics is not installed")
+    story = [(0.0, 2.0, "stir it"), (3.0, 6.0, "pour")]
+    boxes = {"boxes": [[0, 0, 10, 10], [20, 20, 5, 5]], "captions": ["a dog", "a cat"]}
+    people = {"captions": ["P1 sees P2.", "P2 sits."], "blanks": [["P1", "P2"], ["P2"]]}
+    other = {"captions": ["P1 sees P2.", "P1 sits."], "blanks": [["P1", "P2"], ["P1"]]}
+    cases: dict[str, tuple[Any, list[Any], list[Any]]] = {
+        "stories": (metrics.StoryScore("SODA_d"), [story, story[:1]], [[(0.0, 3.0, "stir")], story]),
+        "captions": (
+            metrics.CaptionScore("BLEU_4"),
+            ["a dog runs", "a cat"],
+            ["a dog runs home", ["a cat", "the cat"]],
+        ),
+        "cider": (metrics.Cider(), ["a dog runs", "a cat"], ["a dog runs home", ["a cat", "thé cat"]]),
+        "moments": (metrics.MomentScore(), [[(0, 2)], [], [(1, 3), (0, 9)]], [(0, 2), [(1, 2)], [(0, 9), (1, 2)]]),
+        "regions": (
+            metrics.RegionScore(),
+            [boxes | {"scores": [0.9, 0.1]}, boxes | {"scores": [0.5, 0.5]}],
+            [boxes, boxes],
+        ),
+        "corners": (
+            metrics.RegionScore(form="xyxy"),
+            [boxes | {"scores": [0.9, 0.1]}],
+            [boxes | {"boxes": [[0, 0, 10, 10], [20, 20, 25, 25]]}],
+        ),
+        "blanks": (metrics.Fitb(), [other, people], [people, people]),
+    }
+    found: dict[str, Any] = {}
+    for name, (score, preds, refs) in cases.items():
+        score.update([], [])
+        empty = describe(score.compute())
+        for k in range(len(preds)):
+            score.update(preds[k : k + 1], refs[k : k + 1])
+        found[name] = [empty, describe(score.compute()), type(score.double()) is type(score)]
+    items = metrics.make_items(["a é", "b"], [["c", "d"], "e"])
+    wrong: list[Callable[[], Any]] = [
+        lambda: metrics.MomentScore("VCMR"),
+        lambda: metrics.MomentScore("SODA_d"),
+        lambda: metrics.CaptionScore("SODA_c"),
+        lambda: metrics.StoryScore("CIDEr"),
+        lambda: metrics.StoryScore("SODA_d").update([[]], [[]]),
+        lambda: metrics.StoryScore("SODA_d").update([[]], []),
+        lambda: metrics.RegionScore("SODA_d"),
+        lambda: metrics.IdentityScore("METEOR"),
+        lambda: metrics.MomentScore().update([[(0, 1)]], [[]]),
+        lambda: metrics.MomentScore().update(["x"], [(0, 1)]),
+        lambda: metrics.MomentScore().update([[(0, float("nan"))]], [(0, 1)]),
+        lambda: metrics.Cider().update(["a"], [[]]),
+        lambda: metrics.Cider().update([3], ["a"]),
+        lambda: metrics.Fitb().update([{"captions": ["a"]}], [people]),
+    ]
+    found["packed"] = [
+        metrics.pack_items(items),
+        describe(metrics.unpack_items(*(bytes(x) if k == 0 else x for k, x in enumerate(metrics.pack_items(items))))),
+    ]
+    found["names"] = [
+        metrics.state_name("sum", "r1@0.5"),
+        metrics.hangs_on_all(cases["cider"][0].measure),
+        metrics.hangs_on_all(cases["captions"][0].measure),
+    ]
+    return found | {"wrong": [attempt(call) for call in wrong]}
+
+
 PARTS: dict[str, Callable[[], Any]] = {
+    "scores": write_scores,
     **{f"odd-{name}": (lambda name=name: write_odd(name)) for name in BATCHES},
     "own": write_own,
     "tasks": write_tasks,
