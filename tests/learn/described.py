@@ -19,6 +19,8 @@ def describe(value: Any) -> Any:
         return {str(value.dtype): list(value.shape), "is": round_numbers(value.tolist())}
     if isinstance(value, np.ndarray):
         return {str(value.dtype): list(value.shape), "is": round_numbers(value.tolist())}
+    if isinstance(value, Path):
+        return "a path"
     if isinstance(value, Notes):
         return value.lines()
     if is_dataclass(value) and not isinstance(value, type):

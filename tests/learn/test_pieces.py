@@ -426,6 +426,8 @@ def test_the_file_of_a_split(tmp_path):
     with pytest.raises(InputError, match=r"saw b-train.json, data.train.json"):
         splits.pick_split(tmp_path, "train")
     assert splits.pick_split(tmp_path, "val", [tmp_path / "val.txt"]).name == "val.txt"
+    with pytest.raises(InputError, match=r"saw a-val.txt, b-val.txt; name"):  # by name, in whatever order they come
+        splits.pick_split(tmp_path, "val", [tmp_path / "b-val.txt", tmp_path / "a-val.txt"])
 
 
 @pytest.mark.parametrize(

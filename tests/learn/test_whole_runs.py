@@ -9,11 +9,16 @@ from __future__ import annotations
 import atexit
 import csv
 import json
+import logging
+import re
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,12 +38,14 @@ from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe as ClipRecipe  # noqa: E402
 from fabula.learn.retrieval.simulate import simulate_moments  # noqa: E402
 from fabula.learn.simulate import simulate  # noqa: E402
-from fabula.learn.worlds.films import Recipe, write_world  # noqa: E402
+from fabula.learn.worlds.films import Recipe, make_film, write_world  # noqa: E402
 from tests.learn import test_noise, test_vcmr_task  # noqa: E402
 from tests.learn.texts import embed_captions  # noqa: E402
 from tests.stored import as_lines, differences, keep_known, read_stored, write_stored  # noqa: E402
 
 FOLDER = Path(__file__).parent / "runs"
+FILMS = {"train_films": 1, "val_films": 1, "test_films": 1, "clips": 7, "set_clips": 3, "face_dim": 6, "action_dim": 4}
+FILMS |= {"frame_dim": 4}
 FAST = {"batch_size": 4, "lr": 1e-3, "threads": 1, "device": "cpu", "epochs": 2}
 
 
@@ -106,9 +113,18 @@ def vectors() -> str:
 
 @cache
 def films() -> dict[str, Any]:
-    sizes = {"train_films": 1, "val_films": 1, "test_films": 1, "clips": 7, "set_clips": 3}
-    write_world(place() / "films", Recipe(**sizes, face_dim=6, action_dim=4, frame_dim=4))
+    write_world(place() / "films", Recipe(**FILMS))
     return {"data": place() / "films", "features": place() / "films"}
+
+
+def long_set() -> Path:
+    """All clips of the test film as one set, of more clips than the model takes at a time."""
+    recipe = Recipe(**FILMS)
+    film = make_film("sim-test-000", recipe)
+    row = {"id": "whole", "captions": [s.caption for s in film.scenes], "clips": [film.clip(k) for k in range(7)]}
+    path = place() / "long.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -117,6 +133,28 @@ def films() -> dict[str, Any]:
 def hide(texts: list[str]) -> list[str]:
     """Texts without the folder of this process."""
     return [text.replace(str(place()), "…") for text in texts]
+
+
+@contextmanager
+def logged() -> Iterator[list[str]]:
+    """What the loop logs meanwhile."""
+    lines: list[str] = []
+    handler, logger = logging.Handler(), logging.getLogger("fabula.learn.train")
+    handler.emit = lambda record: lines.append(record.getMessage())
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def split_numbers(text: str) -> list[Any]:
+    """A text without its numbers, and these, which are compared with a tolerance."""
+    found = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+    return [found.sub("#", text), [float(x) for x in found.findall(text)]]
 
 
 def number(text: str) -> Any:
@@ -152,11 +190,13 @@ def train(what: str, out: str, /, **given: Any) -> tuple[Path, dict[str, Any]]:
     folder = place() / "runs" / out
     seen: list[tuple[str, int, int]] = []
     callbacks = Callbacks(warn=warned.append, watch=lambda *what: seen.append(what))
-    line = fabula.train(what, tiny=True, out=folder, callbacks=callbacks, **{**FAST, **given})
+    with logged() as lines:
+        line = fabula.train(what, tiny=True, out=folder, callbacks=callbacks, **{**FAST, **given})
     found = describe_run(folder)
+    found["logged"] = [split_numbers(text.rpartition(" · ")[0] if text.endswith(" s") else text) for text in lines]
     found["last"] = {name: value for name, value in line.items() if name != "seconds"}
     found["warned"] = hide(warned)
-    found["watched"] = [[done, of] for _, done, of in seen][:4]
+    found["watched"] = [[split_numbers(text), done, of] for text, done, of in seen][:4]
     return folder, found
 
 
@@ -193,7 +233,14 @@ def run_plain() -> dict[str, Any]:
     """PDVC without captions, by the Hungarian matching; AdamW, gradients cut, patience."""
     more = {"optimizer": "adamw", "no_decay": True, "clip_value": 0.05, "clip_norm": None, "schedule": "cosine"}
     options = {"captioner": "none", "matcher": "hungarian", "set_": PROCEDURE, "patience": 1, "log_every": 2}
-    run, found = train("pss", "plain", **procedures(), **options, **more, best_by="mIoU,SODA_d")
+    tracked: list[Any] = []
+    stand_in = ModuleType("wandb")
+    log = SimpleNamespace(id="x", log=lambda values, step: tracked.append([step, values]), finish=lambda: None)
+    stand_in.init = lambda **given: log  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "wandb", stand_in)
+        run, found = train("pss", "plain", **procedures(), **options, **more, best_by="mIoU,SODA_d", wandb="w")
+    found["tracked"] = tracked
     found["asked"] = ask("pss", run, **procedures(), split="train")[1]
     return found
 
@@ -245,6 +292,9 @@ def run_joint() -> dict[str, Any]:
     run, found = train("micap", "joint", **films(), set_=SET, pass_steps="together")
     found["filled"] = ask("micap", run, **films(), task="fitb", split="test")[1]
     found["told"] = ask("micap", run, **films(), task="caption")[1]
+    found["beams"] = ask("micap", run, **films(), task="caption", set_=["beam=3", "length_power=0.5"])[1]
+    for task in ("fitb", "caption"):
+        found[f"long {task}"] = ask("micap", run, data=long_set(), features=films()["features"], task=task)[1]
     found["same"] = ask("micap", run, **films(), task="fitb", people="same")[1]
     return found
 
@@ -268,7 +318,7 @@ def run_language(base: str) -> dict[str, Any]:
     config = {**SET, "base": base, "prefix": 3, "task": "joint", "streams": "text,action,face,frame"}
     run, found = train("micap", base, **films(), model="lm", set_=config, min_count=1, epochs=1)
     found["filled"] = ask("micap", run, **films(), task="fitb")[1]
-    found["told"] = ask("micap", run, **films(), task="caption")[1]
+    found["told"] = ask("micap", run, **films(), task="caption", set_=["beam=2"])[1]
     return found
 
 
