@@ -173,11 +173,17 @@ size_t padded(size_t dims) { return (dims + PAD - 1) / PAD * PAD; }
 // Room for all roundings in double of a sum of `dims` numbers, many times over: η of the theorem.
 double slack(size_t dims) { return std::ldexp(static_cast<double>(dims + 64), -50); }
 
-double norm(const float *x, size_t dims) {
-    double sum = 0;
-    for (size_t d = 0; d < dims; ++d) sum += static_cast<double>(x[d]) * x[d];
-    return std::sqrt(sum);
+// x · y in double: eight lanes, which run side by side, then their sum in a fixed order.
+double exact_product(const float *x, const float *y, size_t dims) {
+    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    size_t d = 0;
+    for (; d + 8 <= dims; d += 8)
+        for (size_t l = 0; l < 8; ++l) lane[l] += static_cast<double>(x[d + l]) * y[d + l];
+    for (size_t l = 0; d + l < dims; ++l) lane[l] += static_cast<double>(x[d + l]) * y[d + l];
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
+
+double norm(const float *x, size_t dims) { return std::sqrt(exact_product(x, x, dims)); }
 
 // The least float32 that is no smaller.
 float round_up(double value) {
@@ -196,26 +202,27 @@ struct Encoder {
     const float *mean;
     size_t dims, width;
     double eta, mean_norm;
-    std::vector<double> r;  // of one row
+    std::vector<double> r;  // of one row, zeros behind it
 
     Encoder(const float *mean_, size_t dims_)
-        : mean(mean_), dims(dims_), width(padded(dims_)), eta(slack(dims_)), mean_norm(norm(mean_, dims_)), r(dims_) {}
+        : mean(mean_), dims(dims_), width(padded(dims_)), eta(slack(dims_)), mean_norm(norm(mean_, dims_)), r(width, 0.0) {}
 
     void row(const float *x, int8_t *code, float &scale, float &error) {
-        double most[4] = {0, 0, 0, 0};
+        double most[8] = {0, 0, 0, 0, 0, 0, 0, 0}, off[8] = {0, 0, 0, 0, 0, 0, 0, 0};
         for (size_t d = 0; d < dims; ++d) r[d] = static_cast<double>(x[d]) - mean[d];
-        for (size_t d = 0; d < dims; ++d) most[d % 4] = std::max(most[d % 4], std::fabs(r[d]));
-        scale = static_cast<float>(std::max(std::max(most[0], most[1]), std::max(most[2], most[3])) / MOST);
-        const double a = scale, by = a > 0 ? a : 1.0, top = a > 0 ? MOST : 0.0;
-        double off[4] = {0, 0, 0, 0};
-        for (size_t d = 0; d < dims; ++d) {
-            const double v = whole(std::min(std::max(r[d] / by, -top), top)), e = r[d] - a * v;
-            code[d] = static_cast<int8_t>(v);
-            off[d % 4] += e * e;
-        }
-        std::fill(code + dims, code + width, static_cast<int8_t>(0));
-        const double length = std::sqrt((off[0] + off[1]) + (off[2] + off[3]));
-        error = round_up(length * (1 + eta) + eta * (norm(x, dims) + mean_norm));
+        for (size_t d = 0; d < width; d += 8)
+            for (size_t l = 0; l < 8; ++l) most[l] = std::max(most[l], std::fabs(r[d + l]));
+        scale = static_cast<float>(*std::max_element(most, most + 8) / MOST);
+        const double a = scale, by = a > 0 ? 1 / a : 0.0, top = MOST;
+        for (size_t d = 0; d < width; d += 8)
+            for (size_t l = 0; l < 8; ++l) {
+                const double v = whole(std::min(std::max(r[d + l] * by, -top), top)), e = r[d + l] - a * v;
+                code[d + l] = static_cast<int8_t>(static_cast<int32_t>(v));
+                off[l] += e * e;
+            }
+        double sum = 0;
+        for (double part : off) sum += part;
+        error = round_up(std::sqrt(sum) * (1 + eta) + eta * (norm(x, dims) + mean_norm));
     }
 };
 
@@ -391,16 +398,6 @@ std::vector<Candidate> find_candidates(const Table &table, const Asked &asked, s
     return found;
 }
 
-// q · x in double: eight lanes, then their sum in a fixed order.
-double exact_product(const float *q, const float *x, size_t dims) {
-    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    size_t d = 0;
-    for (; d + 8 <= dims; d += 8)
-        for (size_t l = 0; l < 8; ++l) lane[l] += static_cast<double>(x[d + l]) * q[d + l];
-    for (size_t l = 0; d + l < dims; ++l) lane[l] += static_cast<double>(x[d + l]) * q[d + l];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row query, int64_t k, std::optional<Mask> allowed,
                         int64_t threads, const std::string &path) {
     fabula::all_aligned(codes, scales, errors, rows, query);
@@ -427,7 +424,7 @@ nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row quer
             for (int64_t p; (p = queue.take()) >= 0;) {
                 const size_t last = std::min(static_cast<size_t>((p + 1) * SOME), compared);
                 for (size_t c = static_cast<size_t>(p * SOME); c < last; ++c)
-                    found[c].upper = exact_product(query.data(), rows.data() + static_cast<size_t>(found[c].row) * dims, dims);
+                    found[c].upper = exact_product(rows.data() + static_cast<size_t>(found[c].row) * dims, query.data(), dims);
             }
         });
         const size_t wanted = std::min(compared, static_cast<size_t>(k));

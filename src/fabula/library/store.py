@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -79,6 +79,10 @@ class Vectors(NamedTuple):
     video: NDArray[np.int32]  # [N] which of `Store.videos()`, or of `Store.snapshot()` while others write
     start: NDArray[np.float64]
     end: NDArray[np.float64]
+
+
+def zeros(shape: tuple[int, int]) -> NDArray[np.float32]:
+    return np.zeros(shape, np.float32)
 
 
 class Store:
@@ -205,7 +209,9 @@ class Store:
         snapshot: tuple[list[Video], Vectors] = self.keep("vectors", self.read_snapshot)
         return snapshot
 
-    def read_snapshot(self) -> tuple[list[Video], Vectors]:
+    def read_snapshot(
+        self, matrix_of: Callable[[tuple[int, int]], NDArray[np.float32]] = zeros
+    ) -> tuple[list[Video], Vectors]:
         """Numbers first, then vectors one batch at a time into their places: nothing is in memory twice."""
         with named_faults(self.where):
             table = self.base.open_table(self.manifest.tables["clips"])
@@ -213,7 +219,7 @@ class Store:
             light = table.search().select(list(COLUMNS)).to_arrow()
         videos = self.read_videos()  # after the clips: a clip whose video was removed meanwhile is left out
         clip, video, start, end = unpack(light, {known.video: i for i, known in enumerate(videos)})
-        matrix = np.zeros((len(clip), self.dims), np.float32)
+        matrix = matrix_of((len(clip), self.dims))
         with named_faults(self.where):
             for batch in table.search().select(["clip", "vector"]).to_batches():
                 place(matrix, clip, batch)
