@@ -1,26 +1,32 @@
-"""The vector stage: recall with text queries, latency and bytes, as a store grows to a million clips.
+"""The vector stage: the exact list from codes beside numpy, faiss and usearch, as a library grows to a million clips.
 
+    python bench/search.py                            # 10,000, 100,000 and 1,000,000 clips, one thread
+    python bench/search.py --threads 2 --beside /tmp/venv/lib/python3.11/site-packages     # where faiss, usearch are
+    python bench/search.py --whole 200000             # a store: files made and mapped, whole searches, memory
     python bench/search.py --gap --store STORE --texts captions.jsonl      # the gap between words and clips, measured
-    python bench/search.py --clips 10000 100000 1000000 --texts captions.jsonl --work /tmp/search
 
 Clips are simulated, queries are not. A clip is made as the embedder `offline` makes one (library/embedders/offline.py),
 of class probabilities that are drawn instead of seen: logits of a video and of each of its clips, with the sharpness
 that `--gap` measures on real frames; so simulated clips lie as far from real captions as real clips do, and `--gap`
-prints both. Captions are read from a file of moments (VERIFIED's, say) and embedded by MiniLM.
+prints both. All clips differ. Queries are texts embedded by MiniLM: 256 plain ones, or the captions of --texts.
 
-Recall@100 is against all clips compared by numpy. The setting is chosen with half of 256 texts of ours
-(library/ann.py), and recall quoted on captions that chose nothing. Processor threads as the environment says.
+Recall@100 and equal lists are against all products by numpy, the best 300 of them once more in double. All are asked by
+turns in one process with so many threads each, so that the load of the machine is alike; processor time is of all
+threads. numpy is its product and the selection of 100 by a partition.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import resource
 import shutil
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +36,18 @@ from fabula.library.embedders import embedder
 from fabula.library.embedders.base import unit
 from fabula.library.embedders.offline import class_vectors, find_names
 from fabula.library.find import Searcher
+from fabula.library.nearest import encode, exact_products, nearest
 from fabula.library.queries import read_queries_file
-from fabula.library.stage import Exact, top_rows
+from fabula.library.stage import Exact
 from fabula.library.store import Entry, Store, Video, clip_rows, video_rows
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 LENGTH = 100  # clips of a video
 STEP = 2.0  # seconds of a clip
 VIDEO_SPREAD, CLIP_SPREAD = 1.6, 1.1  # of logits: chosen so that --gap prints alike numbers for real and simulated
+TOP, BORDER = 100, 300
+HNSW_UP_TO = 10_000  # clips: a graph of 100,000 takes a minute to build
 
 
 def e() -> Floats:
@@ -49,14 +59,29 @@ def e() -> Floats:
 def simulate(rng: np.random.Generator, videos: int, length: int = LENGTH, sharp: float = 1.0) -> Floats:
     """Clips of some videos, one after another. [videos · length, 384]"""
     classes = e()
-    z = np.repeat(rng.normal(size=(videos, len(classes))) * VIDEO_SPREAD, length, axis=0).astype(np.float32)
-    z += rng.normal(size=z.shape).astype(np.float32) * CLIP_SPREAD
-    z *= sharp * 1.5
-    p = np.exp(z - z.max(1, keepdims=True))
-    return unit((p / p.sum(1, keepdims=True)) @ classes)
+    z = rng.standard_normal((videos, length, len(classes)), dtype=np.float32)
+    z *= CLIP_SPREAD * sharp * 1.5
+    z += rng.standard_normal((videos, 1, len(classes)), dtype=np.float32) * (VIDEO_SPREAD * sharp * 1.5)
+    z -= z.max(2, keepdims=True)
+    np.exp(z, out=z)
+    p = z.reshape(videos * length, len(classes))
+    p /= p.sum(1, keepdims=True)
+    return unit(p @ classes)
 
 
-def texts_of(path: Path, most: int) -> Floats:
+def simulate_many(clips: int, seed: int) -> Floats:
+    """So many clips, all different, in blocks that fit into a cache."""
+    rng, out, at = np.random.default_rng(seed), np.empty((clips, e().shape[1]), np.float32), 0
+    while at < clips:
+        some = simulate(rng, 20)[: clips - at]
+        out[at : at + len(some)] = some
+        at += len(some)
+    return out
+
+
+def texts_of(path: Path | None, most: int) -> Floats:
+    if path is None:
+        return embedder("offline").texts(ann.test_texts()[:most])
     said = list(dict.fromkeys(one.text for one in read_queries_file(path, pictures=False)))
     rng = np.random.default_rng(7)
     return embedder("offline").texts([said[i] for i in rng.permutation(len(said))[:most]])
@@ -109,90 +134,147 @@ def make_store(where: Path, clips: int) -> Store:
     return store
 
 
-def clocked(call: Any, many: int) -> NDArray[np.float64]:
-    """Seconds of each of so many calls."""
-    out = []
-    for n in range(many):
+class Clock:
+    """Milliseconds of calls, by the wall and of the processor."""
+
+    def __init__(self) -> None:
+        self.wall: list[float] = []
+        self.used: list[float] = []
+
+    def __call__(self, call: Callable[[], object]) -> object:
+        began, used = time.perf_counter(), time.process_time()
+        out = call()
+        self.used.append(1000 * (time.process_time() - used))
+        self.wall.append(1000 * (time.perf_counter() - began))
+        return out
+
+    def __str__(self) -> str:
+        p50, p99 = np.percentile(self.wall, [50, 99])
+        used = f"processor p50 {np.median(self.used):8.2f}  least {min(self.used):8.2f}"
+        return f"wall p50 {p50:8.2f}  p99 {p99:8.2f}   {used}"
+
+
+def by_numpy(matrix: Floats, q: Floats, k: int = TOP) -> Ints:
+    """All products, the k largest by a partition, sorted."""
+    s = matrix @ q
+    k = min(k, len(s))
+    at = np.argpartition(s, len(s) - k)[len(s) - k :]
+    return at[np.lexsort((at, -s[at]))]
+
+
+def in_double(matrix: Floats, q: Floats) -> Ints:
+    """The nearest in double: those of numpy's best, many more than are asked for."""
+    at = np.sort(by_numpy(matrix, q, BORDER))
+    return at[np.lexsort((at, -exact_products(matrix, q, at)))][:TOP]
+
+
+def optional(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print(f"{name} is not installed: left out (pip install faiss-cpu usearch; --beside DIR)")
+        return None
+
+
+def others(matrix: Floats, threads: int) -> dict[str, Callable[[Floats], Ints]]:
+    """What faiss and usearch answer, where they are there."""
+    out: dict[str, Callable[[Floats], Ints]] = {}
+    if (faiss := optional("faiss")) is not None:
+        faiss.omp_set_num_threads(threads)
+        flat = faiss.IndexFlatIP(matrix.shape[1])
+        flat.add(matrix)
+        out["faiss flat"] = lambda q: flat.search(q[None], TOP)[1][0]
+    if (usearch := optional("usearch.index")) is not None:
+        kind = usearch.MetricKind.IP
+        out["usearch exact"] = lambda q: usearch.search(matrix, q, TOP, kind, exact=True, threads=threads).keys
+        if len(matrix) <= HNSW_UP_TO:
+            graph = usearch.Index(ndim=matrix.shape[1], metric="ip", dtype="f16", expansion_search=800)
+            graph.add(np.arange(len(matrix)), matrix, threads=threads)
+            out["usearch graph, ef 800"] = lambda q: graph.search(q, TOP, threads=threads).keys
+    return out
+
+
+def measure(clips: int, queries: Floats, threads: int) -> None:
+    began = time.perf_counter()
+    matrix = simulate_many(clips, clips)
+    drawn = time.perf_counter() - began
+    clock = Clock()
+    codes = clock(lambda: encode(matrix))
+    ways: dict[str, Callable[[Floats], Ints]] = {
+        "numpy": lambda q: by_numpy(matrix, q),
+        "fabula": lambda q: nearest(codes, matrix, q, TOP).row,
+        **others(matrix, threads),
+    }
+    small = sum(part.nbytes for part in (codes.code, codes.scale, codes.error))
+    print(
+        f"\n{clips:,} clips, {len(queries)} texts, {threads} threads (drawn in {drawn:.0f} s; codes made in "
+        f"{clock.wall[0]:.0f} ms, processor {clock.used[0]:.0f} ms)"
+    )
+    print(
+        f"memory: codes {small / 1e6:,.1f} MB, float32 rows {matrix.nbytes / 1e6:,.1f} MB: {small / matrix.nbytes:.3f}"
+    )
+    clocks = {name: Clock() for name in ways}
+    shares: dict[str, list[float]] = {name: [] for name in ways}
+    same, compared, product = 0, [], Clock()
+    for way in ways.values():  # what is read for the first time is slower
+        way(queries[0])
+    for q in queries:
+        right = in_double(matrix, q)
+        product(lambda q=q: matrix @ q)
+        for name, way in ways.items():
+            found = np.asarray(clocks[name](lambda way=way, q=q: way(q)))
+            shares[name].append(len(np.intersect1d(found, right)) / len(right))
+            same += name == "fabula" and found.tolist() == right.tolist()
+        compared.append(nearest(codes, matrix, q, TOP).compared)
+    for name, spent in clocks.items():
+        print(f"{name:22} recall@{TOP} {np.mean(shares[name]):.4f}  ms: {spent}")
+    print(f"{'numpy, product alone':22} {'':17} ms: {product}")
+    plain, ours = clocks["numpy"], clocks["fabula"]
+    print(
+        f"fabula: {same} of {len(queries)} lists equal, in order; certified; compared as they are: "
+        f"median {np.median(compared):.0f}, most {max(compared)} of {clips:,}"
+    )
+    for name, spent in (("numpy", plain), ("numpy's product alone", product)):
+        wall, used = np.median(spent.wall) / np.median(ours.wall), np.median(spent.used) / np.median(ours.used)
+        least = min(spent.used) / min(ours.used)
+        print(f"fabula over {name}: {wall:.1f} × by the wall, {used:.1f} × of the processor, {least:.1f} × at best")
+    sys.stdout.flush()
+
+
+# ── a whole store ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def resident() -> str:
+    """Memory of this process: its own, and that of mapped files, which the system takes back where it needs it."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    own, files = (int(lines[name].split()[0]) / 1e3 for name in ("RssAnon", "RssFile"))
+    return f"{own:,.0f} MB of its own, {files:,.0f} MB of files"
+
+
+def measure_store(where: Path, clips: int, queries: Floats) -> None:
+    began = time.perf_counter()
+    store = Store.open(where) if where.exists() else make_store(where, clips)
+    print(f"\nstore of {clips:,} clips: {time.perf_counter() - began:.1f} s; {resident()}")
+    for what in ("first opened: files made", "opened again: files mapped"):
+        began, used = time.perf_counter(), time.process_time()
+        stage = Exact.of(Store.open(where))
+        wall, used = time.perf_counter() - began, time.process_time() - used
         began = time.perf_counter()
-        call(n)
-        out.append(time.perf_counter() - began)
-    return np.array(out)
-
-
-def percentiles(seconds: NDArray[np.float64]) -> str:
-    p50, p99 = np.percentile(seconds, [50, 99]) * 1000
-    return f"p50 {p50:.1f} ms, p99 {p99:.1f} ms"
-
-
-def folder_size(where: Path) -> int:
-    return sum(f.stat().st_size for f in where.rglob("*") if f.is_file())
+        stage.top(queries[0], TOP)
+        print(f"{what}: {wall:.2f} s, processor {used:.2f} s; first list {1000 * (time.perf_counter() - began):.1f} ms")
+    scan, whole = Clock(), Clock()
+    searcher = Searcher(store, Given(queries))
+    for n, q in enumerate(queries):
+        scan(lambda q=q: stage.top(q, 200))
+        whole(lambda n=n: searcher.find(f"q{n}"))
+    print(f"200 clips     ms: {scan}\n20 moments    ms: {whole}\n{resident()}")
+    size = sum(f.stat().st_size for f in where.rglob("*") if f.is_file())
+    files = sum(f.stat().st_size for f in (where / "scan").rglob("*") if f.is_file())
+    print(f"disk: {size / 1e6:,.0f} MB, of them mapped files {files / 1e6:,.0f} MB; peak memory {peak():.2f} GB")
 
 
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-
-
-def measure(arguments: argparse.Namespace, clips: int) -> None:
-    where = arguments.work / f"store-{clips}"
-    began = time.perf_counter()
-    store = Store.open(where) if arguments.keep and where.exists() else make_store(where, clips)
-    print(
-        f"\n{clips:,} clips; written in {time.perf_counter() - began:.0f} s, {folder_size(where) / 1e6:,.0f} MB",
-        flush=True,
-    )
-    texts = texts_of(arguments.texts, arguments.queries)
-    truth = ann.exact_answers(store, texts)
-    if (clips > ann.EXACT_BELOW or arguments.index) and not arguments.no_index:
-        measure_index(store, where, texts, truth, arguments.built)
-    if not arguments.no_exact:
-        measure_exact(store, texts, truth)
-    print(f"peak memory of all this {peak():.2f} GB", flush=True)
-
-
-def measure_exact(store: Store, texts: Floats, truth: NDArray[np.int64]) -> None:
-    exact = Exact.of(store)
-    M = exact.clips.vector
-    found = np.stack([exact.top(q, 100).clip for q in texts])
-    same = np.mean([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth, strict=True)])
-    pairs = [(clocked(lambda _, q=q: exact.top(q, 100), 1), clocked(lambda _, q=q: M @ q, 1)) for q in texts]
-    one, product = (np.concatenate(some) for some in zip(*pairs, strict=True))  # by turns: the machine's load is alike
-    print(f"exact: recall@100 {same:.4f}; one query {percentiles(one)}")
-    print(f"exact: {np.median(one) / np.median(product):.2f} × numpy's product of one query ({percentiles(product)})")
-    batch = texts[:64]
-    pairs = [(clocked(lambda _: top_rows(M, batch, 100), 1), clocked(lambda _: batch @ M.T, 1)) for _ in range(5)]
-    many, plain = (np.concatenate(some) for some in zip(*pairs, strict=True))
-    times = np.median(many) / np.median(plain)
-    print(f"exact: 64 queries at once {times:.2f} × numpy's product ({1000 * np.median(plain):.0f} ms)")
-    whole = Searcher(store, Given(texts))
-    spent = clocked(lambda n: whole.find(f"q{n}"), len(texts))
-    print(
-        f"search, from words that are embedded to 20 moments: {percentiles(spent)}, {whole.stage()[1].stage}",
-        flush=True,
-    )
-
-
-def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.int64], built: bool) -> None:
-    before, began = folder_size(where), time.perf_counter()
-    limit, ann.EXACT_BELOW = ann.EXACT_BELOW, 0
-    plan = ann.open_plan(store)[0] if built else None
-    if plan is None:
-        plan = ann.build(store, embedder("offline"), say=lambda line: print("  ", line, flush=True))
-    ann.EXACT_BELOW = limit
-    more = (folder_size(where) - before) / 1e6
-    print(f"index: built and measured in {time.perf_counter() - began:.0f} s, {more:,.0f} MB more")
-    print(f"index: {plan}; good: {plan.good}")
-    found = [ann.search_table(store, plan, q, 100)["clip"].to_numpy() for q in texts]
-    shares = np.array([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth, strict=True)])
-    print(
-        f"index: recall@100 {shares.mean():.4f} with {len(texts)} captions that chose nothing; least {shares.min():.2f}"
-    )
-    spent = clocked(lambda n: ann.search_table(store, plan, texts[n], 100), len(texts))
-    print(f"index: one query {percentiles(spent)}; memory so far {peak():.2f} GB")
-    if len(store) > limit:
-        whole = Searcher(store, Given(texts))
-        whole.find("q0")
-        spent = clocked(lambda n: whole.find(f"q{n}"), len(texts))
-        print(f"search by the index, to 20 moments: {percentiles(spent)}; memory so far {peak():.2f} GB", flush=True)
 
 
 class Given:
@@ -212,20 +294,29 @@ def main() -> None:
     parser.add_argument("--gap", action="store_true")
     parser.add_argument("--store", type=Path)
     parser.add_argument("--texts", type=Path, help="File of moments whose captions are the queries.")
-    parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--clips", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--clips", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--quick", action="store_true", help="Up to 100,000 clips.")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--beside", help="Folder of packages where faiss and usearch are.")
+    parser.add_argument("--whole", type=int, help="A store of so many clips instead.")
     parser.add_argument("--work", type=Path, default=Path("/tmp/fabula-search"))
-    parser.add_argument("--keep", action="store_true", help="Use a store that is there.")
-    parser.add_argument("--index", action="store_true", help="Build the index below 100,000 clips too.")
-    parser.add_argument("--built", action="store_true", help="With --keep: use the index that is there.")
-    parser.add_argument("--no-index", action="store_true")
-    parser.add_argument("--no-exact", action="store_true")
     arguments = parser.parse_args()
-    print(f"threads: {os.environ.get('OMP_NUM_THREADS', 'all')}; load {os.getloadavg()[0]:.1f}")
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "FABULA_THREADS")
+    wanted = {name: str(arguments.threads) for name in names}
+    if any(os.environ.get(name) != value for name, value in wanted.items()):  # read when numpy is imported
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
+    if arguments.beside:
+        sys.path.append(arguments.beside)
+    print(f"load {os.getloadavg()[0]:.1f}")
     if arguments.gap:
         return gap(arguments)
+    queries = texts_of(arguments.texts, arguments.queries)
+    if arguments.whole:
+        return measure_store(arguments.work / f"store-{arguments.whole}", arguments.whole, queries)
     for clips in arguments.clips:
-        measure(arguments, clips)
+        if clips <= 100_000 or not arguments.quick:
+            measure(clips, queries, arguments.threads)
     return None
 
 

@@ -46,7 +46,7 @@ using RowOut = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr size_t PAD = 32;        // bytes that the width of a row of codes is a multiple of
 constexpr int MOST = 127;         // of a code
-constexpr size_t BATCH = 512;     // rows whose sums are taken at once: they stay in the nearest cache
+constexpr size_t BATCH = 256;     // rows whose sums are taken at once: they stay in the nearest cache
 constexpr int64_t BLOCK = 16384;  // rows that a thread takes
 constexpr int64_t GRAIN = 1 << 21;  // codes that a further thread is worth
 
@@ -132,9 +132,47 @@ void products_neon(const int8_t *codes, const int16_t *u, size_t rows, size_t wi
 }
 #endif
 
+// ── their bounds: value ± margin of some rows; whether any reaches `least` ────────────────────────────────────────────
+
+// What the theorem says of a query's products: q·r = unit · a · (u·v) ± (reach · E + loss · a).
+struct Terms {
+    double unit, reach, loss;
+};
+
+using Bounds = bool (*)(const Terms &q, const float *a, const float *e, const int32_t *sums, size_t rows, double least,
+                        double *value, double *margin);
+
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((always_inline))
+#endif
+inline bool bound(const Terms &q, const float *a, const float *e, const int32_t *sums, size_t rows, double least,
+                  double *value, double *margin) {
+    const double unit = q.unit, reach = q.reach, loss = q.loss;
+    for (size_t i = 0; i < rows; ++i) {
+        value[i] = unit * a[i] * sums[i];
+        margin[i] = reach * e[i] + loss * a[i];
+    }
+    int64_t any = 0;
+    for (size_t i = 0; i < rows; ++i) any |= value[i] + margin[i] >= least ? 1 : 0;
+    return any != 0;
+}
+
+bool bounds_plain(const Terms &q, const float *a, const float *e, const int32_t *sums, size_t rows, double least,
+                  double *value, double *margin) {
+    return bound(q, a, e, sums, rows, least, value, margin);
+}
+
+#if defined(FABULA_X86)  // the same numbers: nothing is fused
+__attribute__((target("avx2"))) bool bounds_avx2(const Terms &q, const float *a, const float *e, const int32_t *sums,
+                                                 size_t rows, double least, double *value, double *margin) {
+    return bound(q, a, e, sums, rows, least, value, margin);
+}
+#endif
+
 struct Path {
     const char *name;
     Products products;
+    Bounds bounds;
 };
 
 // What this processor can run, the quickest first.
@@ -145,24 +183,24 @@ const std::vector<Path> &paths() {
         __builtin_cpu_init();
 #if defined(FABULA_VNNI)
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
-            found.push_back({"avx512vnni", products_avx512vnni});
+            found.push_back({"avx512vnni", products_avx512vnni, bounds_avx2});
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni"))
-            found.push_back({"avxvnni", products_avxvnni});
+            found.push_back({"avxvnni", products_avxvnni, bounds_avx2});
 #endif
-        if (__builtin_cpu_supports("avx2")) found.push_back({"avx2", products_avx2});
+        if (__builtin_cpu_supports("avx2")) found.push_back({"avx2", products_avx2, bounds_avx2});
 #elif defined(__aarch64__)
-        found.push_back({"neon", products_neon});
+        found.push_back({"neon", products_neon, bounds_plain});
 #endif
-        found.push_back({"plain", products_plain});
+        found.push_back({"plain", products_plain, bounds_plain});
         return found;
     }();
     return all;
 }
 
-Products find_path(const std::string &name) {
-    if (name.empty()) return paths().front().products;
+const Path &find_path(const std::string &name) {
+    if (name.empty()) return paths().front();
     for (const Path &path : paths())
-        if (name == path.name) return path.products;
+        if (name == path.name) return path;
     fabula::refuse("nearest: this processor has no path " + name);
 }
 
@@ -173,11 +211,17 @@ size_t padded(size_t dims) { return (dims + PAD - 1) / PAD * PAD; }
 // Room for all roundings in double of a sum of `dims` numbers, many times over: η of the theorem.
 double slack(size_t dims) { return std::ldexp(static_cast<double>(dims + 64), -50); }
 
-double norm(const float *x, size_t dims) {
-    double sum = 0;
-    for (size_t d = 0; d < dims; ++d) sum += static_cast<double>(x[d]) * x[d];
-    return std::sqrt(sum);
+// x · y in double: eight lanes, which run side by side, then their sum in a fixed order.
+double exact_product(const float *x, const float *y, size_t dims) {
+    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    size_t d = 0;
+    for (; d + 8 <= dims; d += 8)
+        for (size_t l = 0; l < 8; ++l) lane[l] += static_cast<double>(x[d + l]) * y[d + l];
+    for (size_t l = 0; d + l < dims; ++l) lane[l] += static_cast<double>(x[d + l]) * y[d + l];
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
+
+double norm(const float *x, size_t dims) { return std::sqrt(exact_product(x, x, dims)); }
 
 // The least float32 that is no smaller.
 float round_up(double value) {
@@ -196,26 +240,27 @@ struct Encoder {
     const float *mean;
     size_t dims, width;
     double eta, mean_norm;
-    std::vector<double> r;  // of one row
+    std::vector<double> r;  // of one row, zeros behind it
 
     Encoder(const float *mean_, size_t dims_)
-        : mean(mean_), dims(dims_), width(padded(dims_)), eta(slack(dims_)), mean_norm(norm(mean_, dims_)), r(dims_) {}
+        : mean(mean_), dims(dims_), width(padded(dims_)), eta(slack(dims_)), mean_norm(norm(mean_, dims_)), r(width, 0.0) {}
 
     void row(const float *x, int8_t *code, float &scale, float &error) {
-        double most[4] = {0, 0, 0, 0};
+        double most[8] = {0, 0, 0, 0, 0, 0, 0, 0}, off[8] = {0, 0, 0, 0, 0, 0, 0, 0};
         for (size_t d = 0; d < dims; ++d) r[d] = static_cast<double>(x[d]) - mean[d];
-        for (size_t d = 0; d < dims; ++d) most[d % 4] = std::max(most[d % 4], std::fabs(r[d]));
-        scale = static_cast<float>(std::max(std::max(most[0], most[1]), std::max(most[2], most[3])) / MOST);
-        const double a = scale, by = a > 0 ? a : 1.0, top = a > 0 ? MOST : 0.0;
-        double off[4] = {0, 0, 0, 0};
-        for (size_t d = 0; d < dims; ++d) {
-            const double v = whole(std::min(std::max(r[d] / by, -top), top)), e = r[d] - a * v;
-            code[d] = static_cast<int8_t>(v);
-            off[d % 4] += e * e;
-        }
-        std::fill(code + dims, code + width, static_cast<int8_t>(0));
-        const double length = std::sqrt((off[0] + off[1]) + (off[2] + off[3]));
-        error = round_up(length * (1 + eta) + eta * (norm(x, dims) + mean_norm));
+        for (size_t d = 0; d < width; d += 8)
+            for (size_t l = 0; l < 8; ++l) most[l] = std::max(most[l], std::fabs(r[d + l]));
+        scale = static_cast<float>(*std::max_element(most, most + 8) / MOST);
+        const double a = scale, by = a > 0 ? 1 / a : 0.0, top = MOST;
+        for (size_t d = 0; d < width; d += 8)
+            for (size_t l = 0; l < 8; ++l) {
+                const double v = whole(std::min(std::max(r[d + l] * by, -top), top)), e = r[d + l] - a * v;
+                code[d + l] = static_cast<int8_t>(static_cast<int32_t>(v));
+                off[l] += e * e;
+            }
+        double sum = 0;
+        for (double part : off) sum += part;
+        error = round_up(std::sqrt(sum) * (1 + eta) + eta * (norm(x, dims) + mean_norm));
     }
 };
 
@@ -255,12 +300,11 @@ int64_t encode_rows(Rows rows, Row mean, CodesOut codes, RowOut scales, RowOut e
 
 // ── the query ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// A query as whole numbers, and what the theorem says of its products: q·r = unit · a · (u·v) ± (reach · E + loss · a).
-struct Asked {
+// A query as whole numbers, and its terms of the theorem.
+struct Asked : Terms {
     std::vector<int16_t> u;
-    double unit, reach, loss;
 
-    Asked(const float *q, size_t dims) : u(padded(dims), 0) {
+    Asked(const float *q, size_t dims) : Terms{}, u(padded(dims), 0) {
         double most = 0;
         for (size_t d = 0; d < dims; ++d) most = std::max(most, std::fabs(static_cast<double>(q[d])));
         const double fits = std::floor(2147483647.0 / (MOST * static_cast<double>(std::max<size_t>(dims, 1))));
@@ -341,25 +385,18 @@ struct Table {
     size_t n, width;
 };
 
-// The bounds of some rows; of most nothing is kept.
-void sift(const Table &table, const Asked &asked, size_t first, size_t count, const int32_t *sums, Selection &into) {
-    const float *a = table.scales + first, *e = table.errors + first;
+// Of most rows nothing is kept.
+void sift(const Table &table, const Asked &asked, size_t first, size_t count, const int32_t *sums, Bounds bounds,
+          Selection &into) {
     double value[BATCH], margin[BATCH];
-    unsigned any = 0;
-    const double least = into.least();
-    for (size_t i = 0; i < count; ++i) {
-        value[i] = asked.unit * a[i] * sums[i];
-        margin[i] = asked.reach * e[i] + asked.loss * a[i];
-        any |= value[i] + margin[i] >= least;
-    }
-    if (!any) return;
+    if (!bounds(asked, table.scales + first, table.errors + first, sums, count, into.least(), value, margin)) return;
     for (size_t i = 0; i < count; ++i)
         if (value[i] + margin[i] >= into.least() && (!table.allowed || table.allowed[first + i]))
             into.add(value[i], margin[i], static_cast<int64_t>(first + i));
 }
 
 // Rows that may be among the k nearest, all others are certainly not.
-std::vector<Candidate> find_candidates(const Table &table, const Asked &asked, size_t k, int64_t threads, Products products) {
+std::vector<Candidate> find_candidates(const Table &table, const Asked &asked, size_t k, int64_t threads, const Path &path) {
     std::atomic<double> shared{-std::numeric_limits<double>::infinity()};
     std::vector<double> lowers;
     std::vector<Candidate> found;
@@ -374,9 +411,9 @@ std::vector<Candidate> find_candidates(const Table &table, const Asked &asked, s
                 const size_t count = std::min(BATCH, last - i);
                 const bool *may = table.allowed ? table.allowed + i : nullptr;
                 if (may && std::find(may, may + count, true) == may + count) continue;
-                products(table.codes + i * table.width, asked.u.data(), count, table.width, sums.data());
+                path.products(table.codes + i * table.width, asked.u.data(), count, table.width, sums.data());
                 own.learn();
-                sift(table, asked, i, count, sums.data(), own);
+                sift(table, asked, i, count, sums.data(), path.bounds, own);
             }
         }
         const std::lock_guard<std::mutex> alone(lock);
@@ -391,16 +428,6 @@ std::vector<Candidate> find_candidates(const Table &table, const Asked &asked, s
     return found;
 }
 
-// q · x in double: eight lanes, then their sum in a fixed order.
-double exact_product(const float *q, const float *x, size_t dims) {
-    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    size_t d = 0;
-    for (; d + 8 <= dims; d += 8)
-        for (size_t l = 0; l < 8; ++l) lane[l] += static_cast<double>(x[d + l]) * q[d + l];
-    for (size_t l = 0; d + l < dims; ++l) lane[l] += static_cast<double>(x[d + l]) * q[d + l];
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row query, int64_t k, std::optional<Mask> allowed,
                         int64_t threads, const std::string &path) {
     fabula::all_aligned(codes, scales, errors, rows, query);
@@ -410,7 +437,7 @@ nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row quer
     fabula::require(fabula::all_finite(query.data(), dims), "nearest_rows: the query is finite");
     fabula::require(!allowed || allowed->size() == n, "nearest_rows: a mark for each row");
     fabula::require(k >= 0, "nearest_rows: a number of rows");
-    const Products products = find_path(path);
+    const Path &way = find_path(path);
     const Table table{codes.data(), scales.data(), errors.data(), allowed ? allowed->data() : nullptr, n, codes.shape(1)};
     std::vector<int64_t> which;
     std::vector<double> scores;
@@ -419,7 +446,7 @@ nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row quer
         nb::gil_scoped_release release;
         const Asked asked(query.data(), dims);
         std::vector<Candidate> found;
-        if (k > 0 && n > 0) found = find_candidates(table, asked, static_cast<size_t>(k), threads, products);
+        if (k > 0 && n > 0) found = find_candidates(table, asked, static_cast<size_t>(k), threads, way);
         compared = found.size();
         constexpr int64_t SOME = 256;
         const int64_t parts = (static_cast<int64_t>(compared) + SOME - 1) / SOME;
@@ -427,7 +454,7 @@ nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row quer
             for (int64_t p; (p = queue.take()) >= 0;) {
                 const size_t last = std::min(static_cast<size_t>((p + 1) * SOME), compared);
                 for (size_t c = static_cast<size_t>(p * SOME); c < last; ++c)
-                    found[c].upper = exact_product(query.data(), rows.data() + static_cast<size_t>(found[c].row) * dims, dims);
+                    found[c].upper = exact_product(rows.data() + static_cast<size_t>(found[c].row) * dims, query.data(), dims);
             }
         });
         const size_t wanted = std::min(compared, static_cast<size_t>(k));
@@ -444,7 +471,7 @@ nb::object code_products(Codes codes, Query query, const std::string &path) {
     const size_t n = codes.shape(0), width = codes.shape(1);
     fabula::require(query.size() == width && width % PAD == 0, "code_products: rows as wide as the query, of 32 bytes each");
     std::vector<int32_t> out(n);
-    const Products products = find_path(path);
+    const Products products = find_path(path).products;
     {
         nb::gil_scoped_release release;
         products(codes.data(), query.data(), n, width, out.data());

@@ -2,7 +2,7 @@
 
     one part      q = e                                   e: its embedding, of length 1
     several       q = Σ w_k e_k / σ_k, to length 1        σ_k: the spread of e_k · c over the store's clips c
-    s = q · c                                             clips by the vector stage (stage.py: exact, or by an index)
+    s = q · c                                             clips by the vector stage (stage.py)
     moments from clips by smoothing, in order, or by a trained model (spans.py)
     p = P(the library has an answer | s)                  where the store is calibrated (calibrate.py)
 
@@ -214,7 +214,7 @@ class Searcher:
                 raise SpecError("people are searched for in a store of people; name one: --people people.npz")
             times = People(self.cast, [v.video for v in self.store.videos()]).times(people)
             named = [video for video in named if video in times]
-        subset = Exact.within(self.store, named)
+        subset = stage.part(named) if isinstance(stage, Exact) else Exact.within(self.store, named)
         return Place(
             subset, Choice("exact", f"{len(subset):,} clips of {len(named):,} videos: all are compared"), times
         )

@@ -73,8 +73,8 @@ def slack(dims: int) -> float:
 # ── codes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def encode(rows: Floats, into: Codes | None = None) -> Codes:
-    """The codes of rows [N, D]; a row with a number that is not finite is refused."""
+def encode(rows: Floats, into: Codes | None = None, where: object = None) -> Codes:
+    """The codes of rows [N, D] of a store; a row with a number that is not finite is refused."""
     n, dims = rows.shape
     out = Codes.empty(n, dims) if into is None else into
     drawn = rows[:: max(1, n // DRAWN)]
@@ -91,6 +91,7 @@ def encode(rows: Floats, into: Codes | None = None) -> Codes:
         at = int(np.flatnonzero(~np.isfinite(rows[bad]))[0])
         raise InputError(
             f"vector {bad:,} has {rows[bad, at]} at place {at}; a search needs finite numbers",
+            file=where,
             hint="index its video again",
         )
     return out
@@ -108,7 +109,8 @@ def encode_python(rows: Floats, mean: Floats, out: Codes) -> int:
         r = x - c
         a = (np.abs(r).max(axis=1, initial=0.0) / MOST).astype(np.float32)
         wide = a.astype(np.float64)[:, None]
-        v = np.rint(np.clip(r / np.where(wide > 0, wide, 1.0), -MOST, MOST)) * (wide > 0)
+        by = np.divide(1.0, wide, out=np.zeros_like(wide), where=wide > 0)
+        v = np.rint(np.clip(r * by, -MOST, MOST))
         e = np.linalg.norm(r - wide * v, axis=1) * (1 + eta) + eta * (np.linalg.norm(x, axis=1) + length)
         block = slice(i, i + len(x))
         out.code[block, :dims], out.scale[block], out.error[block] = v, a, round_up(e)

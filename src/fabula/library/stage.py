@@ -1,15 +1,15 @@
-"""The vector stage: which clips lie nearest to a query. Exact below 100,000 clips, by an index above; chosen and said.
+"""The vector stage: which clips lie nearest to a query. All are compared, from codes; by an index where one was built.
 
-    exact    s = M q, all N scores at once (numpy's matrix product), and the k largest of them
-    index    Lance's inverted lists (ann.py): some lists are read, and their clips compared as they are
+    exact    a scan of one-byte codes, then the rows that their error cannot exclude (nearest.py): the list that
+             comparing all clips gives, certified; up to 100,000 clips from memory, above from mapped files (mapped.py)
+    index    Lance's inverted lists (ann.py): some lists are read; for those who accept that clips are missed
 
-An index is taken only where it was measured with text queries and found what the exact search finds; else the search
-stays exact. A search within some videos is always exact: their clips are few.
+A search within some videos is a mark for each clip. It is always exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 from fabula.core.memory import require
-from fabula.library.store import Store, Vectors, Video
+from fabula.library.mapped import open_mapped
+from fabula.library.nearest import Codes, Floats, Ints, Marks, encode, nearest
+from fabula.library.store import COLUMNS, Store, Vectors
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-EXACT_BELOW = 100_000  # clips
-THIN = 8
-BLOCK = 1 << 16  # clips compared at once with many queries: their scores stay in the processor's cache
+IN_MEMORY = 100_000  # clips whose vectors are held; those of more are mapped files
 
 
 class Track(NamedTuple):
@@ -54,92 +52,58 @@ class Choice:
     why: str
 
 
-def top_rows(matrix: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
-    """The k rows of M with the largest products with each query, the largest first: [B, k] which, [B, k] products.
-
-    One query: one product, one selection. Many: blocks of rows, of which only what beats the k-th best so far is kept.
-    """
-    k = min(k, len(matrix))
-    if len(queries) == 1:
-        s = matrix @ queries[0]  # [N]
-        at = largest(s, k)
-        at = at[np.lexsort((at, -s[at]))]
-        return at[None], s[at][None]
-    rows = np.zeros((len(queries), 0), np.int64)
-    best = np.zeros((len(queries), 0), np.float32)
-    for i in range(0, len(matrix), BLOCK):
-        s = queries @ matrix[i : i + BLOCK].T  # [B, n]
-        rows, best = keep_best(rows, best, s, i, k)
-    return rows, best
-
-
-def largest(s: Floats, k: int) -> Ints:
-    """Where the k largest of s stand; of equal ones the first.
-
-    Every eighth number says where twice as many lie; where those are k or more, the others need no sorting.
-    """
-    if k >= len(s):
-        return np.arange(len(s))
-    thinned = s[::THIN]
-    if len(thinned) > (rank := max(2 * k // THIN, THIN)):
-        at = np.flatnonzero(s >= np.partition(thinned, len(thinned) - rank)[len(thinned) - rank])
-        if k <= len(at) < len(s) // 2:
-            return at[largest_of(s[at], k)]
-    return largest_of(s, k)
-
-
-def largest_of(s: Floats, k: int) -> Ints:
-    """The same, by a partition of all."""
-    border = np.partition(s, len(s) - k)[len(s) - k]
-    above = np.flatnonzero(s > border)
-    return np.concatenate([above, np.flatnonzero(s == border)[: k - len(above)]])
-
-
-def keep_best(rows: Ints, best: Floats, s: Floats, offset: int, k: int) -> tuple[Ints, Floats]:
-    """The k best of what is kept and of a further block s [B, n]; sorted."""
-    width = min(k, best.shape[1] + s.shape[1])
-    out_rows, out_best = np.empty((len(s), width), np.int64), np.empty((len(s), width), np.float32)
-    for b, row in enumerate(s):
-        full = best.shape[1] >= k
-        at = np.flatnonzero(row > best[b, -1]) if full else largest(row, k)  # an equal later row changes nothing
-        if len(at) > 4 * k:
-            at = at[largest(row[at], k)]
-        which = np.concatenate([rows[b], at + offset])
-        value = np.concatenate([best[b], row[at]])
-        order = np.lexsort((which, -value))[:width]
-        out_rows[b], out_best[b] = which[order], value[order]
-    return out_rows, out_best
-
-
 class Exact:
-    """All clips of a store, or those of some videos, in memory."""
+    """All clips of a store, or those of some videos."""
 
-    def __init__(self, videos: Sequence[Video], clips: Vectors) -> None:
-        self.names = [video.video for video in videos]
-        self.clips = clips
+    def __init__(
+        self, names: Sequence[str], clips: Vectors, codes: Codes | None = None, only: Collection[str] | None = None
+    ) -> None:
+        self.names, self.clips, self.only = list(names), clips, only
+        if codes is not None:
+            self.codes = codes
 
     @classmethod
     def of(cls, store: Store) -> Exact:
         """All of a store; refused where it does not fit."""
-        need = len(store) * (store.dims * 4 + 36)
-        hint = "search within some videos, or build an index: fabula search --store DIR --build-index"
+        n = len(store)
+        if n > IN_MEMORY and (mapped := open_mapped(store)) is not None:
+            return cls(*mapped)
         if "vectors" not in store.cache:
-            require(need, f"an exact search of {len(store):,} clips", hint)
-        return cls(*store.snapshot())
+            hint = "search within some videos, or build an index: fabula search --store DIR --build-index"
+            require(n * (store.dims * 5 + 76), f"an exact search of {n:,} clips", hint)
+        videos, clips = store.snapshot()
+        return cls([video.video for video in videos], clips)
 
     @classmethod
     def within(cls, store: Store, names: Sequence[str]) -> Exact:
         """Those of some videos alone, read from the tables."""
-        known = {video.video: video for video in store.videos()}
-        videos = [known[name] for name in dict.fromkeys(names)]
-        table = store.clips([video.video for video in videos], (*COLUMNS, "vector"))
-        index = {video.video: i for i, video in enumerate(videos)}
+        wanted = list(dict.fromkeys(names))
+        table = store.clips(wanted, (*COLUMNS, "vector"))
+        index = {name: i for i, name in enumerate(wanted)}
         of = np.array([index[name] for name in table["video"].to_pylist()], np.int32)
         flat = [np.asarray(c.values.to_numpy(zero_copy_only=False)) for c in table["vector"].chunks]
         vector = np.concatenate(flat) if flat else np.zeros(0, np.float32)
         columns = (table[name].to_numpy() for name in ("clip", "start", "end"))
         clip, start, end = columns
-        return cls(videos, Vectors(clip, vector.reshape(len(clip), store.dims), of, start, end))
+        return cls(wanted, Vectors(clip, vector.reshape(len(clip), store.dims), of, start, end))
+
+    def part(self, names: Collection[str]) -> Exact:
+        """The same clips, of which those of some videos count."""
+        some = Exact(self.names, self.clips, self.codes, frozenset(names))
+        some.bounds, some.numbers = self.bounds, self.numbers
+        return some
+
+    @cached_property
+    def codes(self) -> Codes:
+        return encode(self.clips.vector)
+
+    @cached_property
+    def rows(self) -> Ints | None:
+        """Which rows count; None where all do."""
+        if self.only is None:
+            return None
+        own = [np.arange(i, j) for v, (i, j) in self.bounds.items() if self.names[v] in self.only]
+        return np.concatenate(own) if own else np.zeros(0, np.int64)
 
     @cached_property
     def bounds(self) -> Mapping[int, tuple[int, int]]:
@@ -154,19 +118,17 @@ class Exact:
         return {name: i for i, name in enumerate(self.names)}
 
     def __len__(self) -> int:
-        return len(self.clips.clip)
+        return len(self.clips.clip) if self.rows is None else len(self.rows)
 
-    def top(self, q: Floats, k: int, allowed: NDArray[np.bool_] | None = None) -> Hits:
-        """The k clips nearest to q [D], among those allowed [N]."""
-        if not len(self):
-            return Hits(np.zeros(0, np.int64), [], np.zeros(0, np.float32))
-        if allowed is None:
-            rows, best = (x[0] for x in top_rows(self.clips.vector, q[None], k))
-        else:
-            permitted = np.flatnonzero(allowed)
-            at, best = (x[0] for x in top_rows(self.clips.vector[permitted], q[None], k))
-            rows = permitted[at]
-        return Hits(self.clips.clip[rows], [self.names[v] for v in self.clips.video[rows].tolist()], best)
+    def top(self, q: Floats, k: int, allowed: Marks | None = None) -> Hits:
+        """The k clips nearest to q [D], among those allowed [N]; of equal ones the first clip."""
+        marks = allowed
+        if self.rows is not None:
+            marks = np.zeros(len(self.clips.clip), dtype=bool)
+            marks[self.rows] = True if allowed is None else allowed
+        found = nearest(self.codes, self.clips.vector, q, k, marks)
+        names = [self.names[v] for v in self.clips.video[found.row].tolist()]
+        return Hits(self.clips.clip[found.row], names, found.score.astype(np.float32))
 
     def tracks(self, videos: Sequence[str]) -> Iterator[Track]:
         for name in videos:
@@ -180,15 +142,15 @@ class Exact:
 
     def in_order_of_clips(self) -> list[str]:
         """Videos as their clips stand."""
-        return [self.names[v] for v in self.bounds]
+        named = (self.names[v] for v in self.bounds)
+        return [name for name in named if self.only is None or name in self.only]
 
     def sample(self, n: int) -> Floats:
         """Clips at even steps: what is usual in this store. [≤ n, D]"""
         step = max(1, len(self) // n)
-        return self.clips.vector[::step][:n]
-
-
-COLUMNS = ("clip", "video", "start", "end")
+        if self.rows is None:
+            return self.clips.vector[::step][:n]
+        return self.clips.vector[self.rows[::step][:n]]
 
 
 class Indexed:
@@ -233,12 +195,10 @@ def choose(store: Store) -> tuple[Exact | Indexed, Choice]:
     from fabula.library import ann
 
     n = len(store)
-    if n <= EXACT_BELOW:
-        return Exact.of(store), Choice("exact", f"{n:,} clips: up to {EXACT_BELOW:,} all are compared")
-    plan, why = ann.open_plan(store)
-    if plan is None:
-        return Exact.of(store), Choice("exact", f"{n:,} clips, and {why}")
-    return Indexed(store, plan), Choice("index", f"{n:,} clips: {plan}")
+    plan, why = ann.open_plan(store) if n > IN_MEMORY else (None, "")
+    if plan is not None:
+        return Indexed(store, plan), Choice("index", f"{n:,} clips: {plan}")
+    return Exact.of(store), Choice("exact", f"{n:,} clips: all are compared{why and f'; {why}'}")
 
 
 def check_videos(store: Store, names: Sequence[str]) -> list[str]:

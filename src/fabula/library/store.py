@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
@@ -82,6 +82,10 @@ class Vectors(NamedTuple):
     video: NDArray[np.int32]  # [N] which of `Store.videos()`, or of `Store.snapshot()` while others write
     start: NDArray[np.float64]
     end: NDArray[np.float64]
+
+
+def zeros(shape: tuple[int, int]) -> NDArray[np.float32]:
+    return np.zeros(shape, np.float32)
 
 
 class Store:
@@ -236,7 +240,9 @@ class Store:
         snapshot: tuple[list[Video], Vectors] = self.keep("vectors", self.read_snapshot)
         return snapshot
 
-    def read_snapshot(self) -> tuple[list[Video], Vectors]:
+    def read_snapshot(
+        self, matrix_of: Callable[[tuple[int, int]], NDArray[np.float32]] = zeros
+    ) -> tuple[list[Video], Vectors]:
         """Numbers first, then vectors one batch at a time into their places: nothing is in memory twice."""
         table = self.open_rows("clips")
         with named_faults(self.where):
@@ -244,7 +250,7 @@ class Store:
             light = table.search().select(["clip", "start", "end"]).to_arrow()
         videos = self.read_videos()  # after the clips: a clip whose video was removed meanwhile is left out
         clip, video, start, end = unpack(light, [known.number for known in videos])
-        matrix = np.zeros((len(clip), self.dims), np.float32)
+        matrix = matrix_of((len(clip), self.dims))
         with named_faults(self.where):
             for batch in table.search().select(["clip", "vector"]).to_batches():
                 place(matrix, clip, batch)

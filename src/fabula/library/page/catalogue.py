@@ -22,7 +22,7 @@ from fabula.core.errors import FabulaError
 from fabula.documents.fields import JsonDict
 from fabula.library import lance
 from fabula.library.people import People
-from fabula.library.stage import EXACT_BELOW
+from fabula.library.stage import IN_MEMORY
 from fabula.library.store import MOST_CLIPS, SHIFT, Store, Video
 from fabula.media.base import hash_file, stamp
 from fabula.media.decode import ENDINGS
@@ -104,7 +104,7 @@ class Catalogue:
     def strip(self, video: Video) -> list[list[float]]:
         """Clips spread evenly over a video: [clip, start, end]."""
         first = video.number << SHIFT
-        if self.clips <= EXACT_BELOW:  # all clips are in memory, for the search
+        if self.clips <= IN_MEMORY:  # all clips are in memory, for the search
             clips = self.store.vectors()
             own = slice(*np.searchsorted(clips.clip, [first, first + MOST_CLIPS]))
             columns = [column[own].tolist() for column in (clips.clip, clips.start, clips.end)]

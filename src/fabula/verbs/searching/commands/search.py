@@ -36,7 +36,12 @@ class Outputs(Options):
     plot: Path | None = option(
         None, "With --calibrate: reliability and trade-off as SVG.", writes=True, needs="calibrate"
     )
-    build_index: bool = option(False, "Build and measure the index of a store of more than 100,000 clips.")
+    build_index: bool = option(
+        False, "Build an approximate index of a store of more than 100,000 clips; the search without one is exact."
+    )
+    probes: int | None = option(
+        None, "With --build-index: lists that a query reads, a fifth by default.", needs="build_index"
+    )
     html: Path | None = option(None, "Write a page with a picture of each moment.", writes=True)
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
     no_pictures: bool = option(False, "Show no pictures in the terminal.")
@@ -179,7 +184,5 @@ def build_index(outputs: Outputs, options: SearchOptions) -> None:
 
     searcher = api.open_searcher(options=options, calibrated=False)
     texts = None if outputs.queries is None else [one.text for one in read_queries_file(outputs.queries)]
-    plan = ann.build(searcher.store, searcher.embedder, texts, say=print_note)
-    print_note(str(plan))
-    if not plan.good:
-        warn("the index misses too many nearest clips; the search stays exact")
+    plan = ann.build(searcher.store, searcher.embedder, texts, probes=outputs.probes, say=print_note)
+    print_note(f"{plan}; searches read it until {searcher.store.folder}/{ann.FILE} is removed")
