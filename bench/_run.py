@@ -196,9 +196,8 @@ def turns(
     spent = dict.fromkeys(sides, 0.0)
     for k in range(runs + 1):
         for name, run in sides.items():
-            done = found[name]
-            over = isinstance(done, list) and done and spent[name] > enough.get(name, ENOUGH)
-            if isinstance(done, NotMeasured) or over or (k == 0 and name not in warm):
+            done, limit = found[name], enough.get(name, ENOUGH)
+            if isinstance(done, NotMeasured) or spent[name] > limit or (k == 0 and name not in warm):
                 continue
             began = time.perf_counter()
             try:
@@ -206,7 +205,8 @@ def turns(
             except NotMeasured as why:
                 found[name] = why
                 continue
-            spent[name] += time.perf_counter() - began
-            if k > 0 or spent[name] > enough.get(name, ENOUGH):  # of a long one the first is all there is
+            took = time.perf_counter() - began
+            if k > 0 or took > 2 * limit:  # a first run that takes so long is all there is
                 done.append(cost)
+                spent[name] += took
     return found

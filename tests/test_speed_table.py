@@ -153,6 +153,8 @@ def test_sides_take_turns_and_stop_when_they_have_run_enough(bench: Any, monkeyp
     done = run.turns({"now": side("now", 1), "official": side("official", 40)}, 3, {"official": 30.0}, warm=["now"])
     assert order == ["now", "now", "official", "now", "now"]  # the first one warms and does not count
     assert [len(done[name]) for name in ("now", "official")] == [3, 1]
+    for takes, counted in ((50, 2), (70, 1), (130, 1)):  # a minute is enough; of a very long one the first counts
+        assert len(run.turns({"now": side("now", takes)}, 3, {}, warm=["now"])["now"]) == counted
 
 
 def test_rows_measured_apart_take_the_place_of_the_old_and_say_so(bench: Any, tmp_path: Path, monkeypatch: Any) -> None:
