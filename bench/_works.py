@@ -192,14 +192,15 @@ WORKS = (
 )
 
 
-def fill(folder: Path, data: Path, videos: int | None) -> None:
-    """The files of all works, of the first so many videos, captions and queries."""
+def fill(folder: Path, data: Path, videos: int | None, names: Collection[str]) -> None:
+    """The files of these works, of the first so many videos, captions and queries."""
     anet = data / "anet_captions"
     refs = [load(anet / f"val_{k}.json") for k in (1, 2)]
     results = load(data / "anet_preds_bmt" / "captioning_results_val_1_e26.json")["results"]
     results = write_stories(folder, refs, results, videos)
     write_stories(folder / "part", refs, results, videos or 1000)
-    write_large(folder / "large.json", results, 5_000_000 if videos else 100_000_000)
+    if "read-large" in names:
+        write_large(folder / "large.json", results, 5_000_000 if videos else 100_000_000)
     distinct = dict.fromkeys(s.strip() for v in refs[0].values() for s in v["sentences"] if s.strip())
     (folder / "spice.txt").write_text("\n".join(islice(distinct, 200 if videos else 2000)))
     write_captions(folder / "captions.jsonl", data / "flickr8k_human" / "Flickr8k.token.txt", videos or 5000)
@@ -207,8 +208,11 @@ def fill(folder: Path, data: Path, videos: int | None) -> None:
     for name, source in (("qv_pred", "sample_val_preds.jsonl"), ("qv_refs", "highlight_val_release.jsonl")):
         lines = (qv / source).read_text().splitlines() if (qv / source).exists() else []
         (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in sorted(lines, key=query)[:videos]))
-    write_moments(folder, data / "tvr", videos or 5000)
-    write_regions(folder, min(videos or 100, 100))
+    if "tvr" in names:
+        write_moments(folder, data / "tvr", videos or 5000)
+    if "densecap" in names:
+        write_regions(folder, min(videos or 100, 100))
+    write_models(folder, names, videos)
 
 
 def write_stories(folder: Path, refs: list[Any], results: dict[str, Any], videos: int | None) -> dict[str, Any]:
@@ -343,5 +347,4 @@ if (
     __name__ == "__main__"
 ):  # in a process of its own: what it takes would count as memory of the processes started after
     target, source, count, *chosen = sys.argv[1:]
-    fill(Path(target), Path(source), int(count) or None)
-    write_models(Path(target), chosen, int(count) or None)
+    fill(Path(target), Path(source), int(count) or None, chosen)
