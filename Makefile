@@ -77,7 +77,7 @@ SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.test-ready
 	$(BIN)/python -m tools.fuzz --budget $(BUDGET) --seed $(SEED) $(ARGS)
 
-# Every work in one table, written to docs/speed.md (ARGS="--before ../old --growth"); bench-parts runs the other scripts.
+# Every work in one table, written to docs/speed.md (ARGS="--official DIR --before ../old"); bench-parts runs the other scripts.
 bench: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'
 	$(BIN)/python bench/all.py $(ARGS)

