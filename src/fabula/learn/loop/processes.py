@@ -57,7 +57,7 @@ def reduce_precision(precision: Precision, device: torch.device) -> AbstractCont
 def has_bf16(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 itself."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":
         return False
     capabilities: Mapping[str, object] = getattr(torch.cpu, "get_capabilities", dict)()

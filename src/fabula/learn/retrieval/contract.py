@@ -171,7 +171,7 @@ def convolve(z: Tensor, conv: nn.Conv1d) -> Tensor:
         return y.view(z.shape)
     taps = conv.weight.flatten().tolist()
     padded, T = F.pad(z, (len(taps) // 2, len(taps) // 2)), z.shape[-1]
-    out = padded[..., :T] * taps[0]
+    out: Tensor = padded[..., :T] * taps[0]
     for k, tap in enumerate(taps[1:], 1):
         out.add_(padded[..., k : k + T], alpha=tap)
     return out

@@ -116,7 +116,8 @@ def score_spans(start: Tensor, end: Tensor, weight: Tensor, d: Decoding) -> Span
     if kernels is None or not lengths or not R:
         return score_spans_python(start, end, weight, d)
     K = min(d.before_nms, R * T * lengths)
-    spans = Spans(*(torch.empty(Q, K, dtype=torch.int64) for _ in range(3)), start.new_empty(Q, K))
+    row, first, last = (torch.empty(Q, K, dtype=torch.int64) for _ in range(3))
+    spans = Spans(row, first, last, start.new_empty(Q, K))
     arrays = (t.numpy() for t in (start, end, weight))
     kernels.best_spans(*arrays, d.min_length, d.max_length, *(t.numpy() for t in spans), thread_count())
     return spans
@@ -148,7 +149,8 @@ def span_table(begun: Tensor, end: Tensor, d: Decoding) -> Spans:
     D = len(lengths)
     first = at // D % T
     places = (at // (T * D), first, first + at % D + d.min_length)
-    return Spans(*(torch.where(score > 0, place, 0) for place in places), score)
+    row, first, last = (torch.where(score > 0, place, 0) for place in places)
+    return Spans(row, first, last, score)
 
 
 def unravelled_table(begun: Tensor, end: Tensor, d: Decoding) -> Spans:

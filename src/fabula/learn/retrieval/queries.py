@@ -30,8 +30,6 @@ class CorpusQueries(Moments):
         names: Sequence[str] | None = None,
         pad_to: int | None = None,  # clips of every row; None: as many as its batch needs
         form: Form = "tvr",  # of the file that a prediction is written to
-        cache: Notes | None = None,  # takes notes about the folder of encoded corpora; None: it is not used
-        precision: Precision = "32",  # of the encoders
     ) -> None:
         if not queries:
             raise SpecError("no query to ask")
@@ -39,7 +37,8 @@ class CorpusQueries(Moments):
         self.by_id, self.decoding, self.pad_to, self.form = dict(queries), decoding, pad_to, form
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
         self.note = ""  # for the file
-        self.cache, self.precision = cache, precision
+        self.cache: Notes | None = None  # takes notes about the folder of encoded corpora; None: it is not used
+        self.precision: Precision = "32"  # of the encoders
 
     def encode(self, model: Retriever, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""

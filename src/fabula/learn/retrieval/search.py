@@ -325,9 +325,9 @@ def compare_clips_python(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     H = clips.shape[2]
     out = clips.new_empty(*at.shape, clips.shape[1])
     for q, rows in enumerate(at.to(clips.device)):
-        products = F.pad(clips[rows] * query[q], (0, -H % LANES)).unflatten(-1, (-1, LANES))  # [K, T, H / 32, 32]
-        lanes = torch.zeros_like(products[..., 0, :])
-        for part in products.unbind(-2):
+        products = F.pad(clips[rows] * query[q], (0, -H % LANES))
+        lanes = torch.zeros_like(products[..., :LANES])  # [K, T, 32]
+        for part in products.split(LANES, -1):
             lanes = lanes + part
         while lanes.shape[-1] > 1:
             first, second = lanes.chunk(2, -1)

@@ -346,8 +346,9 @@ class Task(base.Task):
         decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
         named = (q.video for q in queries.values())
         names = list(dict.fromkeys([*named, *clips])) if options.corpus == "store" else None
-        cache = None if options.no_cache else notes
-        return CorpusQueries(queries, clips, reader, decoding, names, pad_to, form, cache, options.precision)
+        data = CorpusQueries(queries, clips, reader, decoding, names, pad_to, form)
+        data.cache, data.precision = None if options.no_cache else notes, options.precision
+        return data
 
     def predict_in_parts(
         self, path: Path, data: CorpusQueries | Highlights, options: PredictOptions, notes: Notes, watch: Progress
