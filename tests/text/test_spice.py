@@ -172,6 +172,26 @@ def test_what_the_grammar_cannot_derive_gets_every_tag():
     assert found == dict.fromkeys(found, grammar.RARE_TAG) | known and len(found) > len(known)
 
 
+def test_known_captions_are_parsed_once_and_the_oldest_are_forgotten(monkeypatch):
+    asked = []
+    each = parse.parse_each
+    monkeypatch.setattr(parse, "parse_each", lambda texts: asked.append(list(texts)) or each(texts))
+    known = parse.Known(most=2)
+    texts = ["a red dog", "two men. they run", "a red dog"]
+    fresh = parse.tuples_all(texts)
+    assert parse.tuples_all(texts, known) == fresh == parse.tuples_all(texts, known)
+    assert asked == [texts[:2], texts[:2], []]
+    parse.tuples_all(["a cat", *texts[:1]], known)
+    assert asked[-1] == ["a cat"] and list(known.tuples) == ["two men. they run", "a cat"]
+
+
+def test_captions_may_be_more_than_a_block(monkeypatch):
+    texts = ["a dog", "a cat sits", "", "two men run. they fall"]
+    whole = parse.parse_all(texts)
+    monkeypatch.setattr(parse, "BLOCK", 1)
+    assert parse.parse_all(texts) == whole
+
+
 @NATIVE
 def test_shipped_grammar_on_both_kernels():
     text = [["a", "red", "dog"]]

@@ -15,7 +15,7 @@ original's (docs/spice.md says how, and how often they agree); everything behind
 # ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,13 +42,11 @@ SIZES = frozenset(
     tall teensy teeny teeny-tiny teeny-weeny thick thickset thin tiny titanic towering trifling trim tubby
     undersized underweight unlimited vast wee whopping wide""".split()
 )
-SUBSETS: dict[str, Callable[[Parts], bool]] = {
-    "Object": lambda t: len(t) == 1,
-    "Attribute": lambda t: len(t) == 2,
-    "Relation": lambda t: len(t) == 3,
-    "Color": lambda t: len(t) == 2 and str(t[1]) in COLORS,
-    "Cardinality": lambda t: len(t) == 2 and str(t[1]) in NUMBERS,
-    "Size": lambda t: len(t) == 2 and str(t[1]) in SIZES,
+SUBSETS = ("Object", "Attribute", "Relation", "Color", "Cardinality", "Size")  # tuples of one, two, three; attributes
+ATTRIBUTES = {
+    word: ("Attribute", name)
+    for name, words in zip(SUBSETS[3:], (COLORS, NUMBERS, SIZES), strict=True)
+    for word in words
 }
 
 
@@ -93,7 +91,7 @@ def score(candidate: str, references: Sequence[str]) -> SpiceScore:
 
 
 def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[SpiceScore]:
-    """One score per candidate, each with its own references; every distinct caption is parsed once, and known ones not at all."""
+    """One score per candidate, each with its own references; every distinct caption is parsed once."""
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
@@ -116,13 +114,27 @@ def score_tuples(candidate: Sequence[Tuple], references: Sequence[Sequence[Tuple
     test = Scene(candidate).tuples()
     wanted = Scene(t for texts in references for t in texts).tuples()
     hit, used = match_tuples(test, wanted)
-    subsets: dict[str, Counts | None] = {}
-    for name, belongs in SUBSETS.items():
-        mine, theirs = [k for k, t in enumerate(test) if belongs(t)], sum(map(belongs, wanted))
-        subsets[name] = count_matches([hit[k] for k in mine], theirs) if mine or theirs else None
+    mine, theirs = list_marked(test, hit), list_marked(wanted, used)
     total = count_matches(hit, len(wanted))
-    candidate_marked, references_marked = list_marked(test, hit), list_marked(wanted, used)
-    return SpiceScore(total.f, total.precision, total.recall, total, subsets, candidate_marked, references_marked)
+    return SpiceScore(total.f, total.precision, total.recall, total, count_subsets(mine, theirs), mine, theirs)
+
+
+def count_subsets(mine: Sequence[tuple[Tuple, bool]], theirs: Sequence[tuple[Tuple, bool]]) -> dict[str, Counts | None]:
+    """The counts of the subsets that have tuples."""
+    hits: dict[str, list[bool]] = {name: [] for name in SUBSETS}
+    wanted = dict.fromkeys(SUBSETS, 0)
+    for t, hit in mine:
+        for name in subsets_of(t):
+            hits[name].append(hit)
+    for t, _ in theirs:
+        for name in subsets_of(t):
+            wanted[name] += 1
+    return {name: count_matches(hits[name], wanted[name]) if hits[name] or wanted[name] else None for name in SUBSETS}
+
+
+def subsets_of(t: Tuple) -> tuple[str, ...]:
+    """The subsets that a tuple belongs to."""
+    return ATTRIBUTES.get(t[1], SUBSETS[1:2]) if len(t) == 2 else SUBSETS[:1] if len(t) == 1 else SUBSETS[2:3]
 
 
 def count_matches(hit: Sequence[bool], wanted: int) -> Counts:

@@ -10,11 +10,11 @@ labels alone is remembered between sentences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from operator import itemgetter
+from functools import cache, reduce
+from operator import itemgetter, or_
 
 from fabula.text.spice.graph import table_size
-from fabula.text.spice.heads import CONTROL, Phrases, remember
+from fabula.text.spice.heads import BITS, CONTROL, Phrases, remember
 from fabula.text.spice.labels import find_labels
 from fabula.text.spice.lemma import lemma
 from fabula.text.spice.patterns import Condition, Reader, Test, Walk, find_nodes, settle
@@ -35,6 +35,8 @@ SUBTYPES = {
     "advmod": ("neg",),
 }
 NEEDED = frozenset(needs for needs, *_ in SEARCHES)
+CONDITIONS = " ".join([*[text for *_, text in RULES], *NAMED.values()])
+TESTED = reduce(or_, [bit for name, bit in BITS.items() if f":{name}" in CONDITIONS])  # classes of words
 Rule = tuple[str, Test | None]  # a relation, and what is left of its condition
 Rules = list[tuple[str, Test | None, list[Rule]]]  # with subtypes
 Settled = list[tuple[int, str, Rules]]  # the place of a child, its relation if that is certain, what may hold
@@ -138,7 +140,7 @@ def attach(g: Phrases) -> tuple[dict[int, int], dict[int, str]]:
         own = kids[t]
         if len(own) < 2:
             continue
-        key = (label[t], labels_of[t], at[head[t]], *[mask[k] for k in own])
+        key = (label[t], labels_of[t], at[head[t]], *[mask[k] & TESTED for k in own])
         settled = SETTLED.get(key)
         if settled is None:
             settled = settle_rules(g, t)

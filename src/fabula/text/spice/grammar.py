@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.text.spice.pcfg import TAG, Grammar, Lexicon, Node
+from fabula.text.spice.pcfg import TAG, Grammar, Lexicon, Spans
 
 FILE = "grammar.npz"
 TAG_LIMIT = 14.0  # how much worse than the best a sequence of tags may be
@@ -33,6 +33,7 @@ class Parser:
     def __init__(self, data: Arrays) -> None:
         self.names = str(data["names"]).split("\n")
         self.label = data["label"].tolist()
+        self.name_of = [self.names[k] for k in self.label]  # by state
         self.grammar = Grammar(
             data["binary"].astype(np.int32),
             data["binary_scores"].astype(np.float32),
@@ -65,23 +66,36 @@ class Parser:
         return len(self.lexicon.at) - 2
 
     def find_word(self, word: str, first: bool) -> int:
-        if ID.fullmatch(word):
+        if word.startswith("P") and ID.fullmatch(word):
             return self.id
         found = self.number.get(word)
         if found is None:
             found = self.number.get("\x00" + signature(word, first), self.any)
         return found
 
+    def find_words(self, words: Sequence[str]) -> list[int]:
+        """The words of a sentence and the end mark behind them."""
+        number = self.number.get
+        found = [-1 if w.startswith("P") else number(w, -1) for w in words]
+        for k, word in enumerate(words) if -1 in found else ():
+            if found[k] < 0:
+                found[k] = self.find_word(word, k == 0)
+        found.append(self.end)
+        return found
+
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """Trees of tokenised sentences; the root is ROOT, a sentence without words is the root alone."""
-        words = [[*(self.find_word(w, k == 0) for k, w in enumerate(s)), self.end] for s in sentences]
-        found = self.grammar.trees(words, self.lexicon)
-        lost = [k for k, nodes in enumerate(found) if not nodes and len(words[k]) > 1]
+        words = [self.find_words(s) for s in sentences]
+        found = [
+            self.tree(spans, len(s))
+            for spans, s in zip(self.grammar.spans(words, self.lexicon), sentences, strict=True)
+        ]
+        lost = [k for k, (labels, _) in enumerate(found) if not labels]
         if lost:
-            again = self.grammar.trees(*self.allow_all_tags([words[k] for k in lost]))
-            for k, nodes in zip(lost, again, strict=True):
-                found[k] = nodes
-        return [self.tree(nodes, len(s)) for nodes, s in zip(found, sentences, strict=True)]
+            again = self.grammar.spans(*self.allow_all_tags([words[k] for k in lost]))
+            for k, spans in zip(lost, again, strict=True):
+                found[k] = self.tree(spans, len(sentences[k]))
+        return [tree if tree[0] else flat_tree(len(s)) for tree, s in zip(found, sentences, strict=True)]
 
     def allow_all_tags(self, sentences: list[list[int]]) -> tuple[list[list[int]], Lexicon]:
         """The sentences over a lexicon of their words alone, which have every tag: RARE_TAG where it is not known."""
@@ -94,22 +108,26 @@ class Parser:
         at = np.arange(len(number) + 1, dtype=np.int64) * len(tags)
         return [[number[w] for w in s] for s in sentences], Lexicon(at, np.tile(tags, len(number)), scores.ravel())
 
-    def tree(self, nodes: list[Node], words: int) -> Tree:
-        """Pre-order spans → labels and parents, the end mark left out; no nodes: a flat fragment of nouns."""
-        if not nodes:
-            return ["ROOT", *(["FRAG"] if words else []), *["NN"] * words], [0, *([0] if words else []), *[1] * words]
-        labels: list[str] = []
+    def tree(self, spans: Spans, words: int) -> Tree:
+        """Pre-order spans → labels and parents, the end mark left out; no nodes: no labels."""
+        states, starts, ends = spans
+        if starts and starts[-1] >= words:
+            inside = [start < words for start in starts]
+            states, starts, ends = ([x for x, keep in zip(row, inside, strict=True) if keep] for row in spans)
+        name = self.name_of
         parents: list[int] = []
-        open_: list[tuple[int, int]] = []  # number and end of the nodes around
-        for state, start, end in nodes:
-            if start >= words:
-                continue
-            while open_ and open_[-1][1] <= start:
-                open_.pop()
-            parents.append(open_[-1][0] if open_ else 0)
-            open_.append((len(labels), end))
-            labels.append(self.names[self.label[state]])
-        return labels, parents
+        above = 0  # the node before, then the nearest one around it that has not ended
+        for k, start in enumerate(starts):
+            while above and ends[above] <= start:
+                above = parents[above]
+            parents.append(above)
+            above = k
+        return [name[state] for state in states], parents
+
+
+def flat_tree(words: int) -> Tree:
+    """Where there is no tree: a fragment of nouns."""
+    return ["ROOT", *(["FRAG"] if words else []), *["NN"] * words], [0, *([0] if words else []), *[1] * words]
 
 
 def build_lexicon(data: Arrays) -> Lexicon:

@@ -26,6 +26,7 @@ from fabula.text.spice.lemma import lemma
 LONGEST = 120
 BLOCK = 256  # captions whose trees are there at a time
 END = re.compile(r"\.|[!?]+")
+ENDS = frozenset(".!?")
 AFTER_END = re.compile(r"''|[\"')]|-R[RSC]B-|\.|[!?]+")  # belongs to the sentence that has ended
 BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 log = logging.getLogger(__name__)
@@ -44,14 +45,17 @@ def split_sentences(text: str) -> list[list[str]]:
     found: list[list[str]] = []
     words: list[str] = []
     ended = False
-    for token in read_tokens(text):
-        if ended and not AFTER_END.fullmatch(token):
-            found.append(words)
-            words, ended = [], False
-        words.append(token)
-        ended = ended or END.fullmatch(token) is not None
-    if words:
-        found.append(words)
+    tokens = read_tokens(text)
+    if not ENDS.isdisjoint("".join(tokens)):
+        for token in tokens:
+            if ended and not AFTER_END.fullmatch(token):
+                found.append(words)
+                words, ended = [], False
+            words.append(token)
+            ended = ended or END.fullmatch(token) is not None
+        tokens = words
+    if tokens:
+        found.append(tokens)
     pieces = [words[a : a + LONGEST] for words in found for a in range(0, len(words), LONGEST)]
     if len(pieces) > len(found):
         log.warning("a sentence of %d tokens was cut into pieces of %d", max(map(len, found)), LONGEST)

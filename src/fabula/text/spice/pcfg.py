@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,7 @@ BEGIN = -1  # stands before the first word
 Span = tuple[int, int]
 Cell = dict[int, np.float32]
 Node = tuple[int, int, int]  # state, first word, word behind the last
+Spans = tuple[list[int], list[int], list[int]]  # the same of many nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +78,25 @@ class Grammar:
 
     def trees(self, sentences: list[list[int]], lexicon: Lexicon) -> list[list[Node]]:
         """The nodes of each sentence's tree in pre-order; [] where the grammar has none. Words are the lexicon's."""
+        return [list(zip(*spans, strict=True)) for spans in self.spans(sentences, lexicon)]
+
+    def spans(self, sentences: list[list[int]], lexicon: Lexicon) -> Iterator[Spans]:
+        """The same, a list of states, of first words and of ends for each sentence."""
         if _kernels.native() is None:
             check_grammar(self)
             check_sentences(self, sentences, lexicon)
-            return [trees_python(self, words, lexicon) for words in sentences]
+            for sentence in sentences:
+                nodes = trees_python(self, sentence, lexicon)
+                yield [node[0] for node in nodes], [node[1] for node in nodes], [node[2] for node in nodes]
+            return
         first = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.fromiter((w for s in sentences for w in s), np.int32, int(first[-1]))
         at, nodes, _, _ = self.compiled.trees(
             first, words, lexicon.at, lexicon.tags, lexicon.scores, _kernels.threads()
         )
-        flat = list(zip(*nodes.T.tolist(), strict=True))
-        return [flat[a:b] for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
+        states, starts, ends = nodes.T.tolist()
+        for a, b in pairwise(at.tolist()):
+            yield states[a:b], starts[a:b], ends[a:b]
 
     @cached_property
     def compiled(self) -> Pcfg:
