@@ -478,12 +478,6 @@ def test_a_clip_is_the_mean_of_its_frames():
     assert none.vectors.shape == (0, 3) and len(none.start) == 0 and scanner.thumbs
 
 
-def test_clocks():
-    clock = {"a": 1.0}
-    now = scan.lap(clock, "a", 0.0)
-    assert clock["a"] == now + 1.0
-
-
 # files and rows
 
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, Queue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 AHEAD = 4  # items that a stage has ready
 T = TypeVar("T")
@@ -47,13 +47,21 @@ class Stages:
         rate = f", {self.frames / max(self.wall(), 1e-9):,.0f} frames/s: {share_of(self.seconds)}"
         return f"{self.frames:,} frames decoded{rate if self.frames else ''}"
 
+    @overload
+    def ahead(self, name: str, items: Iterable[T], *, depth: int = AHEAD) -> Generator[T, None, None]: ...
+    @overload
     def ahead(
-        self, name: str, items: Iterable[T], work: Callable[[T], U] | None = None, depth: int = AHEAD
-    ) -> Iterator[Any]:
+        self, name: str, items: Iterable[T], work: Callable[[T], U], *, depth: int = AHEAD
+    ) -> Generator[U, None, None]: ...
+    def ahead(
+        self, name: str, items: Iterable[T], work: Callable[[T], U] | None = None, *, depth: int = AHEAD
+    ) -> Generator[T | U, None, None]:
         """The items, or what `work` makes of each, by a thread that is up to `depth` of them ahead.
 
         Without `work` the stage is what makes the items."""
-        return ahead(self.timed(name, items) if work is None else self.worked(name, items, work), depth)
+        if work is None:
+            return ahead(self.timed(name, items), depth)
+        return ahead(self.worked(name, items, work), depth)
 
     def timed(self, name: str, items: Iterable[T]) -> Iterator[T]:
         source = iter(items)
@@ -126,7 +134,7 @@ class Ahead(Generic[T]):
             self.thread.join(0.01)
 
 
-def ahead(items: Iterator[T], depth: int = AHEAD) -> Iterator[T]:
+def ahead(items: Iterator[T], depth: int = AHEAD) -> Generator[T, None, None]:
     """The items, made by a thread that is up to `depth` of them ahead; by this one where no thread can be had."""
     stage = Ahead(items, depth)
     try:

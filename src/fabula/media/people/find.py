@@ -12,7 +12,7 @@ import io
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -269,7 +269,7 @@ class Looks:
         self.small = Video(video.path, resize=SIDE)
         self.cuts = None if shots is not None else watch_cuts(model.look.shots, model.look.shortest)
 
-    def faces(self, stages: Stages) -> Iterator[Look]:
+    def faces(self, stages: Stages) -> Generator[Look, None, None]:
         """By stretches; decoded, watched for cuts and looked at for faces in threads of their own."""
         decoded = stages.ahead("decode", self.decode())
         watched = decoded if self.cuts is None else stages.ahead("shots", decoded, self.watch)
