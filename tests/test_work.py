@@ -130,7 +130,7 @@ def warm_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "most"), [("SODA_c", 258), ("densevid-2018", 300), ("vidchapters", 700), ("all dense metrics", 440)]
+    ("run", "most"), [("SODA_c", 215), ("densevid-2018", 235), ("vidchapters", 335), ("all dense metrics", 315)]
 )
 def test_one_more_video_costs_few_calls(run: str, most: int) -> None:
     # Twelve events and 32 pairs of them: about twenty calls an event for reading, sorting and checking it once.
@@ -221,7 +221,7 @@ VERBS: dict[str, Callable[[Corpus, list[Corpus]], object]] = {
 
 
 # Ten scorings of two sets; 20 protocols, each rule that parts them from the default alone; pages of 24 pairs a video.
-@pytest.mark.parametrize(("verb", "most"), [("diagnose", 1950), ("protocols", 8700), ("html", 690)])
+@pytest.mark.parametrize(("verb", "most"), [("diagnose", 1680), ("protocols", 3200), ("html", 625)])
 def test_one_more_video_costs_few_calls_where_many_scorings_are_made(verb: str, most: int) -> None:
     VERBS[verb](*corpora(2))
     few, many = (calls(VERBS[verb], *corpora(n)) for n in (FEW, MANY))

@@ -199,7 +199,8 @@ def errors(
     kinds = [k for k in REPAIRS if worded or k not in ("miscaptioned", "out_of_order", "identity")]
     if chosen.param("order", "start") == "file" and "out_of_order" not in kinds:
         kinds.append("out_of_order")
-    looked = [find_all(ref, pred, chosen, limits, worded) for ref in sets]
+    ordered = sort_predictions(pred, chosen)
+    looked = [find_all(ref, ordered, chosen, limits, worded) for ref in sets]
 
     data = Stories(sets, pred)
     unrepaired = score_each(chosen, data)
@@ -211,7 +212,7 @@ def errors(
                 score_again(
                     chosen,
                     ref,
-                    repair_stories(kind, ref, pred, {v: found[v] for v in errors_of[kind]}, chosen),
+                    repair_stories(kind, ref, ordered, {v: found[v] for v in errors_of[kind]}, chosen),
                     pred,
                     rows,
                 )
@@ -271,6 +272,12 @@ def score_each(metric: Metric, data: Stories) -> list[Rows]:
 def join_sets(tables: Sequence[Rows]) -> Rows:
     """The rows of each reference set, numbered."""
     return Rows.joined([replace(rows, refset=np.full(len(rows), k)) for k, rows in enumerate(tables)])
+
+
+def sort_predictions(pred: Corpus, metric: Metric) -> Corpus:
+    """All predictions as the metric reads them: sorted once, and their events made once, for all kinds of errors."""
+    order = metric.param("order", "time")
+    return replace(pred, stories={v: sort_story(story, order, predicted=True) for v, story in pred.items()})
 
 
 def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.data.stories import Event, join_spans
+from fabula.data.stories import Event, join_spans, join_words
 from fabula.diagnosis._assignment import assignment_many
 from fabula.match import Pairs
 from fabula.match.greedy import greedy_many
@@ -216,7 +216,7 @@ def find_word_errors(found: Sequence[Found], grid: Grid, captions: Cells, limits
 
 def name_anybody(grid: Grid) -> bool:
     """True where any caption names a person."""
-    captions = "\n".join(e.caption or "" for story in (*grid.refs, *grid.preds) for e in story.events)
+    captions = "\n".join(caption or "" for stories in (grid.refs, grid.preds) for caption in join_words(stories))
     return DIGIT.search(captions) is not None and PERSON.search(captions) is not None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Facts = Mapping[str, object]
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
-SLOWER = 15  # times, SODA_c of ActivityNet Captions val without kernels: bench/soda.py --twins
+SLOWER = 15  # times, SODA_c of ActivityNet Captions val without kernels: bench/soda.py
 NOTHING = "nothing is left to score"
 DROPPED = "missing=drop leaves out what has no prediction"
 
@@ -88,7 +89,7 @@ def score(
     comparison: Comparison, metrics: Sequence[Metric], *, judge: Session | None = None, cache: Cache | None = None
 ) -> Result:
     """Each metric's rows, folded and signed; a metric that asks a model asks `judge`, unless it has a judge already."""
-    announce_twins(_kernels.native() is None)
+    announce_twins()
     cache, notes = Cache() if cache is None else cache, comparison.notes
     scores, rows, named = dict[str, Score](), dict[str, Rows](), dict[str, Metric]()
     words: dict[str, Mapping[tuple[str, ...], str]] = {}
@@ -147,11 +148,12 @@ def score(
 
 
 @cache_call
-def announce_twins(serve: bool) -> None:
-    """Say once in a process that the Python twins do the work of the kernels."""
-    if serve:
-        why = "kernels not compiled" if _kernels.NATIVE is None else "kernels turned off by FABULA_KERNELS=python"
-        announce(f"{why}: about {SLOWER} times slower")
+def announce_twins() -> None:
+    """Say once in a process that the Python twins do the work of the kernels, all the time that it lives."""
+    if _kernels.NATIVE is None:
+        announce(f"kernels not compiled: about {SLOWER} times slower")
+    elif os.environ.get("FABULA_KERNELS") == "python":
+        announce(f"kernels turned off by FABULA_KERNELS=python: about {SLOWER} times slower")
 
 
 def share_keys(table: Rows, others: Iterable[Rows]) -> Rows:

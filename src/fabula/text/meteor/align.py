@@ -135,13 +135,14 @@ class Sentence:
         for k, number in enumerate(numbers):
             if number is None or number >= P:
                 continue
-            node: int | None = number
+            node = number
             for size, following in enumerate([*numbers[k + 1 :], None], 1):
                 phrase = read_phrase(node, self.index)
                 found.append((k, size, node, phrase))
-                node = phrase.children.get(following)
-                if node is None:
+                child = None if following is None else phrase.children.get(following)
+                if child is None:
                     break
+                node = child
         return found
 
     @cached_property

@@ -82,9 +82,9 @@ class Search:
         used = count_covers(at_ref[fixed], ref_size[fixed], K * width)  # 0 or 1
         self.hyp_used = np.zeros(K, np.int64)
         np.add.at(self.hyp_used, self.owner[fixed], self.bits[fixed])  # no bit twice
-        self.fixed = np.full(K * width, -1)
-        self.fixed[at_ref[fixed]] = np.flatnonzero(fixed)
-        self.fixed = self.fixed.reshape(K, width)
+        fixed_at = np.full(K * width, -1)
+        fixed_at[at_ref[fixed]] = np.flatnonzero(fixed)
+        self.fixed = fixed_at.reshape(K, width)
         self.open = np.flatnonzero(~fixed & (over(used, at_ref, ref_size) == 0))  # by pair and position
         place = at_ref[self.open]
         self.counts = np.bincount(place, minlength=K * width).reshape(K, width)
