@@ -11,6 +11,7 @@ import numpy as np
 
 from fabula.core.errors import FabulaError
 from fabula.core.notes import Notes
+from fabula.core.options import Options
 
 
 def describe(value: Any) -> Any:
@@ -21,6 +22,8 @@ def describe(value: Any) -> Any:
         return {str(value.dtype): list(value.shape), "is": round_numbers(value.tolist())}
     if isinstance(value, Path):
         return "a path"
+    if isinstance(value, Options):
+        return "accepted"  # another option may stand beside these
     if isinstance(value, Notes):
         return value.lines()
     if is_dataclass(value) and not isinstance(value, type):

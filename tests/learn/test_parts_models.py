@@ -149,7 +149,15 @@ def write_own() -> Any:
                 ((k, rng.normal(size=(n, dim)).astype(np.float32)) for k in keys),
                 RATED if name == "c" else {},
             )
-        sizes = {"hidden": 8, "heads": 2, "max_clips": 8, "max_words": 1, "max_length": 4, "min_length": 0}
+        sizes = {
+            "hidden": 8,
+            "heads": 2,
+            "max_clips": 8,
+            "max_words": 1,
+            "max_length": 4,
+            "min_length": 0,
+            "long": "cut",
+        }
         options = {
             "data": root / "q.jsonl",
             "features": str(root / "c.safetensors"),
@@ -160,10 +168,12 @@ def write_own() -> Any:
         read = lambda text: np.full((3, 4 if text != "wide" else 5), len(text), np.float32)  # noqa: E731
         finder = fabula.moments(root / "run", read=read, extract=lambda path: (np.ones((4, 3), np.float32), 2.0, 1.75))
         film = finder.encode(root / "film.mp4")
+        lengths = [finder.encode(np.ones((n, 3), np.float32), "long").durations.tolist() for n in (3, 8, 12)]
         found = finder.find(film, "a dog", top=2)
         return {
             "own": [[r.id, describe(r.spans[:4]), describe(r.scores[:4])] for r in ranked],
             "words": describe(finder.encode_words(["ab", "abcd"]).search),
+            "lengths": lengths,
             "film": [film.names, describe(film.durations)],
             "found": [[m.video, m.start, m.end, m.score] for m in found],
             "wrong": [

@@ -363,7 +363,6 @@ def write_answers() -> Any:
                 parts.stamp_of(root / "a.npy")[0],
                 parts.stamp_of(root / "q"),
             ],
-            "where": [parts.WHERE, parts.VIDEOS],
             "hash": parts.hash_of(root / "00000.VCMR"),
             "wrong": [
                 attempt(lambda: parts.hash_of(root / "q"), root),
@@ -464,7 +463,7 @@ def write_parts() -> Any:
                 wrong(engine="ray"),
                 wrong(top=0),
                 wrong(work=root, processes=2, resume=True),
-                wrong(protocol="qvhighlights"),
+                vcmr.PredictOptions(data=root, features=("f",), protocol="qvhighlights").form,
                 wrong(batch_size=0),
             ],
         }

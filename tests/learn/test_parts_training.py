@@ -257,7 +257,7 @@ def write_options() -> Any:
             ],
             "split": [vcmr_options.features, vcmr.TrainOptions(data=path, features=("a", "b")).features],
             "filled": [
-                attempt(lambda: describe(run.fill(chosen, {"min_count": 4, "skip_bad": True}, "x"))["min_count"]),
+                attempt(lambda: run.fill(chosen, {"min_count": 4, "skip_bad": True}, "x").min_count),
                 attempt(lambda: run.fill(replace(chosen, min_count=2), {"min_count": 4}, "x").min_count),
                 attempt(lambda: run.fill(chosen, {"min_counts": 4}, "--preset")),
                 attempt(lambda: run.fill(chosen, {"val": "y"}, "x").val == Path("y")),

@@ -255,6 +255,35 @@ def test_one_process_or_as_many_as_were_started(monkeypatch):
         processes.make_fabric(Settings(device="cpu", precision="16-mixed"))
 
 
+def test_what_is_said_without_torch(monkeypatch, tmp_path):
+    """The extra is named where torch is missing, and no other module is blamed on it."""
+    import importlib
+
+    import fabula.learn
+    from fabula.core.errors import MissingExtra
+
+    def missing(name):
+        def load(module):
+            raise ModuleNotFoundError("gone", name=name)
+
+        return load
+
+    for name, error in (("torch", MissingExtra), ("torch.nn", MissingExtra), ("numpy", ModuleNotFoundError)):
+        with monkeypatch.context() as patch, pytest.raises(error):
+            patch.setattr(importlib, "import_module", missing(name))
+            _ = fabula.learn.OrderedMatcher
+    with monkeypatch.context() as patch, pytest.raises(ModuleNotFoundError, match="gone"):
+        patch.setattr(importlib, "import_module", missing(None))
+        _ = fabula.learn.OrderedMatcher
+    with pytest.raises(AttributeError, match=r"module 'fabula\.learn' has no attribute 'Matcher'"):
+        _ = fabula.learn.Matcher
+    assert "OrderedMatcher" in dir(fabula.learn)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "safetensors" else find(name))
+    with pytest.raises(MissingExtra, match="training and predicting"):
+        fabula.moments(tmp_path)
+
+
 # matching
 
 

@@ -84,7 +84,7 @@ def parse_model(model: str) -> tuple[ast.Module, dict[int, str]]:
     source = Path(spec.origin).read_text(encoding="utf-8")
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
-    return ast.parse(source), {line: text for line, text in comments.items() if not text.startswith("fmt:")}
+    return ast.parse(source), comments
 
 
 def find_class(tree: ast.Module, name: str) -> ast.ClassDef:
