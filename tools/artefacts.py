@@ -502,6 +502,7 @@ NOT_KEPT = {
     "index of METEOR": "46 MB; its header is kept, which holds a CRC of every byte, and an index of tiny tables",
     "tables of PTB": "4 MB, and made anew by every version of Python and of the rules; their header is kept",
     "vector index of a library (index.json)": "made for more than 100,000 clips",
+    "mapped clips of a library (scan/)": "a copy of its tables, made for more than 100,000 clips",
     "pages of HTML": "written and shown as they are; nothing reads them",
     "shards of annotate run --engine ray": "they go when the run ends",
     "tracking.json of a run": "needs a server of Weights & Biases or MLflow",

@@ -280,6 +280,37 @@ def count_draws(draw: Draw) -> None:
     draw.call(native.count_draws, drawn, np.zeros((B, V)))
 
 
+def coded(draw: Draw) -> tuple[Any, Any, Any, Any]:
+    """Codes, scales and errors of some rows, and the rows; whatever stands in them."""
+    n, dims = draw.choice([0, 1, 5, 40, 600]), draw.choice([0, 1, 7, 33])
+    codes = np.frombuffer(draw.randbytes(n * (-(-dims // 32) * 32)), np.int8).reshape(n, -(-dims // 32) * 32).copy()
+    return codes, draw.reals(n, kind=np.float32), draw.reals(n, kind=np.float32), draw.reals(n, dims, kind=np.float32)
+
+
+def encode_rows(draw: Draw) -> None:
+    codes, scales, errors, rows = coded(draw)
+    mean = draw.reals(rows.shape[1], kind=np.float32)
+    draw.call(native.encode_rows, rows, mean, codes, scales, errors, draw.choice(THREADS))
+
+
+def nearest_rows(draw: Draw) -> None:
+    *parts, rows = coded(draw)
+    query = draw.reals(rows.shape[1], kind=np.float32)
+    marks = draw.choice([None, np.array([draw.random() < 0.5 for _ in rows], bool)])
+    path = draw.choice([*native.code_paths(), "", "none"])
+    draw.call(native.nearest_rows, *parts, rows, query, draw.choice(NUMBERS), marks, draw.choice(THREADS), path)
+
+
+def code_products(draw: Draw) -> None:
+    codes, *_ = coded(draw)
+    query = np.array([draw.randrange(-(2**15), 2**15) for _ in range(codes.shape[1])], np.int16)
+    draw.call(native.code_products, codes, query, draw.choice([*native.code_paths(), "", "none"]))
+
+
+def code_paths(draw: Draw) -> None:
+    draw.call(native.code_paths)
+
+
 def batch(draw: Draw) -> tuple[Any, Any, Any]:
     B, N, M = draw.randrange(4), draw.randrange(6), draw.randrange(70)
     cost = draw.reals(B, N, M, kind=draw.choice([np.float32, np.float64]))
@@ -891,6 +922,10 @@ ENTRIES = {
         marked_many,
         assignment_many,
         count_draws,
+        encode_rows,
+        nearest_rows,
+        code_products,
+        code_paths,
         ordered_batch,
         soft_ordered,
         best_places,

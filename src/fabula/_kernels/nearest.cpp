@@ -56,9 +56,9 @@ using Products = void (*)(const int8_t *codes, const int16_t *u, size_t rows, si
 
 void products_plain(const int8_t *codes, const int16_t *u, size_t rows, size_t width, int32_t *out) {
     for (size_t i = 0; i < rows; ++i, codes += width) {
-        int32_t sum = 0;
-        for (size_t d = 0; d < width; ++d) sum += static_cast<int32_t>(static_cast<int16_t>(codes[d])) * u[d];
-        out[i] = sum;
+        uint32_t sum = 0;  // of codes that are none of ours it may run over, as in lanes
+        for (size_t d = 0; d < width; ++d) sum += static_cast<uint32_t>(static_cast<int16_t>(codes[d]) * u[d]);
+        out[i] = static_cast<int32_t>(sum);
     }
 }
 
@@ -324,6 +324,9 @@ struct Asked : Terms {
 
 // ── the scan ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// Numbers that are sorted: of arrays that are none of ours they may be NaN, which has no place among others.
+double sortable(double value) { return value == value ? value : -std::numeric_limits<double>::infinity(); }
+
 struct Candidate {
     double upper;
     int64_t row;
@@ -337,7 +340,7 @@ class Selection {
     double least() const { return least_; }
 
     void add(double value, double margin, int64_t row) {
-        const double lower = value - margin;
+        const double lower = sortable(value - margin);
         found_.push_back({value + margin, row});
         if (lowers_.size() < k_) {
             lowers_.push_back(lower);
@@ -454,7 +457,8 @@ nb::object nearest_rows(Codes codes, Row scales, Row errors, Rows rows, Row quer
             for (int64_t p; (p = queue.take()) >= 0;) {
                 const size_t last = std::min(static_cast<size_t>((p + 1) * SOME), compared);
                 for (size_t c = static_cast<size_t>(p * SOME); c < last; ++c)
-                    found[c].upper = exact_product(rows.data() + static_cast<size_t>(found[c].row) * dims, query.data(), dims);
+                    found[c].upper =
+                        sortable(exact_product(rows.data() + static_cast<size_t>(found[c].row) * dims, query.data(), dims));
             }
         });
         const size_t wanted = std::min(compared, static_cast<size_t>(k));
@@ -470,6 +474,7 @@ nb::object code_products(Codes codes, Query query, const std::string &path) {
     fabula::all_aligned(query);
     const size_t n = codes.shape(0), width = codes.shape(1);
     fabula::require(query.size() == width && width % PAD == 0, "code_products: rows as wide as the query, of 32 bytes each");
+    fabula::room_for(n, sizeof(int32_t));
     std::vector<int32_t> out(n);
     const Products products = find_path(path).products;
     {

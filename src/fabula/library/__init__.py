@@ -2,7 +2,7 @@
 
 manifest.py   what a store says of itself        store.py   its two Lance tables, read and written
 embedders/    pictures and words as vectors      index.py   from a folder of videos to a store, again and again
-query.py      what is asked                      find.py    moments that answer it: stage.py, ann.py, spans.py
+query.py      what is asked                      find.py    moments that answer it: stage.py, nearest.py, spans.py
 calibrate.py  when to say "nothing"              sheet.py   answers as a page
 lance.py      rows read without lancedb's package
 

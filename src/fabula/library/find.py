@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError, SpecError
 from fabula.documents.fields import JsonDict
 from fabula.library.calibrate import Calibration
+from fabula.library.nearest import Floats
 from fabula.library.people import People, seen_in
 from fabula.library.query import Part, Query, Step, parse
 from fabula.library.spans import Model, Smooth, Span, best_spans, hills, in_order
-from fabula.library.stage import Choice, Exact, Floats, Hits, Indexed, Track, check_videos, choose
+from fabula.library.stage import Choice, Exact, Hits, Indexed, Track, check_videos, choose
 from fabula.library.store import Store
 
 if TYPE_CHECKING:
