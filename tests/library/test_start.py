@@ -54,6 +54,8 @@ def test_the_engine_reads_what_the_package_reads(tmp_path, monkeypatch):
     monkeypatch.setattr(lance, "open_base", lambda where: None)
     full = Store.open(tmp_path / "store")
     assert not isinstance(full.clips_reader, lance.EngineTable)
+    named = [[one["version"] for one in store.clips_reader.list_versions()] for store in (light, full)]
+    assert named[0] == named[1] and named[0][-1] == light.clips_reader.version
     assert light.version == full.version and light.videos() == full.videos() and light.clips().equals(full.clips())
     for one, other in zip(light.vectors(), full.vectors(), strict=True):
         assert one.dtype == other.dtype and np.array_equal(one, other)

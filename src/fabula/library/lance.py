@@ -50,6 +50,7 @@ class Table(Protocol):
     @property
     def version(self) -> int: ...
     def checkout(self, version: int) -> None: ...
+    def list_versions(self) -> list[dict[str, Any]]: ...
     def search(self) -> RowQuery: ...
     def take_row_ids(self, row_ids: list[int]) -> Query: ...
 
@@ -86,6 +87,14 @@ class EngineTable:
             await self.inner.checkout(version)
 
         LOOP.run(move)
+
+    def list_versions(self) -> list[dict[str, Any]]:
+        """`version` and `timestamp` of each, the moment of its commit as a number."""
+
+        async def ask() -> list[dict[str, Any]]:
+            return list(await self.inner.list_versions())
+
+        return LOOP.run(ask)
 
     def search(self) -> EngineQuery:
         return EngineQuery(self.inner.query())
