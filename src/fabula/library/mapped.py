@@ -59,7 +59,8 @@ def open_mapped(store: Store) -> Mapped | None:
 def key_of(store: Store) -> str:
     """Changes when rows do, and with tables that were brought back from elsewhere."""
     with named_faults(store.where):
-        stamps = [max(t.list_versions(), key=lambda v: v["version"]) for t in (store.clips_table, store.videos_table)]
+        tables = (store.clips_reader, store.videos_reader)
+        stamps = [max(table.list_versions(), key=lambda v: v["version"]) for table in tables]
     moments = " ".join(str(one["timestamp"]) for one in stamps)
     return f"{store.version}.{hashlib.blake2b(moments.encode(), digest_size=6).hexdigest()}"
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 from fabula.core.memory import require
+from fabula.library.lance import numbers
 from fabula.library.mapped import open_mapped
 from fabula.library.nearest import Codes, Floats, Ints, Marks, encode, nearest
 from fabula.library.store import COLUMNS, Store, Vectors
@@ -81,10 +82,9 @@ class Exact:
         table = store.clips(wanted, (*COLUMNS, "vector"))
         index = {name: i for i, name in enumerate(wanted)}
         of = np.array([index[name] for name in table["video"].to_pylist()], np.int32)
-        flat = [np.asarray(c.values.to_numpy(zero_copy_only=False)) for c in table["vector"].chunks]
+        flat = [numbers(c.values) for c in table["vector"].chunks]
         vector = np.concatenate(flat) if flat else np.zeros(0, np.float32)
-        columns = (table[name].to_numpy() for name in ("clip", "start", "end"))
-        clip, start, end = columns
+        clip, start, end = (numbers(table[name]) for name in ("clip", "start", "end"))
         return cls(wanted, Vectors(clip, vector.reshape(len(clip), store.dims), of, start, end))
 
     def part(self, names: Collection[str]) -> Exact:
