@@ -93,11 +93,16 @@ def count_pairs(
     own, texts = shared if memory is None else memory, pairs.texts
     with own.lock:
         kept = texts if isinstance(texts, Texts) else Texts()
-        known = len(kept.numbers) if kept.rows is own.rows else 0
-        rows = own.add(kernels, texts[known:], besides)
-        if known and rows is not kept.rows:  # it was full and begun anew
-            known, rows = 0, own.add(kernels, texts, besides)
-        new = np.fromiter(map(own.numbers.__getitem__, texts[known:]), np.int64, len(texts) - known)
-        numbers = np.concatenate([kept.numbers[:known], new])
+        numbers = np.full(len(texts), -1)
+        if kept.rows is own.rows:
+            numbers[: len(kept.numbers)] = kept.numbers
+        used = np.zeros(len(texts), bool)
+        used[pairs.candidates] = used[pairs.references] = True
+        new = np.flatnonzero(used & (numbers < 0)).tolist()
+        rows = own.add(kernels, [texts[k] for k in new], besides)
+        if rows is not kept.rows:  # others than before, or begun anew because they were full
+            numbers[:], new = -1, np.flatnonzero(used).tolist()
+            rows = own.add(kernels, [texts[k] for k in new], besides)
+        numbers[new] = [own.numbers[texts[k]] for k in new]
         kept.rows, kept.numbers = rows, numbers
         return work(NumberedItems(rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))

@@ -37,7 +37,7 @@ from fabula.pair.tiou import Matrix, Spans, forward, overlap
 from fabula.text import token_table
 from fabula.text.placed import Tokens
 
-BLOCK = 2048  # videos
+BLOCK = 1024  # videos
 CACHED = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
 RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes each; of four rules in any case
 
