@@ -329,6 +329,6 @@ def hash_of(path: Path) -> str:
 def stamp_of(path: Path) -> list[int]:
     """How large a store is and when it was changed; of a folder, of its files together."""
     if path.is_dir():
-        every = [f.stat() for f in sorted(path.iterdir()) if f.is_file()]
+        every = [f.stat() for f in path.iterdir() if f.is_file()]
         return [len(every), sum(s.st_size for s in every), max((s.st_mtime_ns for s in every), default=0)]
     return [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
