@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +163,15 @@ def test_bf16_needs_a_processor_that_has_it(monkeypatch: pytest.MonkeyPatch) -> 
     plain = search.encode_corpus(model, [("a", torch.randn(5, 8), 5.0)]).rows
     assert rows.search.dtype == rows.spans.dtype == plain.search.dtype == torch.float32
     assert isinstance(processes.has_bf16(cpu), bool)
+
+
+def test_who_predicts_loads_neither_lightning_nor_the_compiler() -> None:
+    """Both cost more than torch itself."""
+    code = (
+        "import sys, torch; import fabula.learn.run, fabula.learn.retrieval.queries, fabula.learn.checkpoint as c\n"
+        "from fabula.learn.models import xml\n"
+        "with torch.device('meta'), c.WithoutDraws(): xml.Model(xml.Config.tiny(feature_dim=8, query_dim=8))\n"
+        "print([m for m in ('lightning_fabric', 'torchmetrics', 'torch._dynamo', 'sympy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -327,8 +327,8 @@ def compare_clips_python(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     for q, rows in enumerate(at.to(clips.device)):
         products = F.pad(clips[rows] * query[q], (0, -H % LANES))
         lanes = torch.zeros_like(products[..., :LANES])  # [K, T, 32]
-        for part in products.split(LANES, -1):
-            lanes = lanes + part
+        for h in range(0, products.shape[-1], LANES):
+            lanes = lanes + products[..., h : h + LANES]
         while lanes.shape[-1] > 1:
             first, second = lanes.chunk(2, -1)
             lanes = first + second
