@@ -86,8 +86,8 @@ class Grammar:
             check_grammar(self)
             check_sentences(self, sentences, lexicon)
             for sentence in sentences:
-                nodes = trees_python(self, sentence, lexicon)
-                yield [node[0] for node in nodes], [node[1] for node in nodes], [node[2] for node in nodes]
+                tree = trees_python(self, sentence, lexicon)
+                yield [node[0] for node in tree], [node[1] for node in tree], [node[2] for node in tree]
             return
         first = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.fromiter((w for s in sentences for w in s), np.int32, int(first[-1]))
