@@ -16,7 +16,7 @@ from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn import raw, soft, text_features  # noqa: E402
 from fabula.learn.identity import clips, film, wordpiece  # noqa: E402
-from fabula.learn.models import fillin, hero, micap, pdvc, procnets, qd_detr  # noqa: E402
+from fabula.learn.models import fillin, hero, micap, noise_scorer, pdvc, procnets, qd_detr, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval import bpe, npz, search  # noqa: E402
 from fabula.learn.tasks import micap as micap_task  # noqa: E402
 from fabula.learn.tasks import noise, vcmr  # noqa: E402
@@ -196,3 +196,9 @@ def test_nothing_to_search():
     model = SimpleNamespace(config=SimpleNamespace(max_clips=4, max_length=2))
     with pytest.raises(SpecError, match="no video to search"):
         search.encode_corpus(model, [])
+
+
+@pytest.mark.parametrize("module", [fillin, hero, micap, noise_scorer, pdvc, qd_detr, reloclnet, xml])
+def test_no_heads_are_refused(module):
+    with pytest.raises(SpecError, match=r"hidden is \d+; it must be a multiple of .*heads, 0"):
+        build(module.Model, module.Config, heads=0)

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fabula.core.errors import SpecError
 from fabula.data.moments import Ranking
 from fabula.documents.fields import JsonObject
 from fabula.learn.retrieval.contract import Batch, Queries, Videos, best_clip
@@ -26,6 +27,12 @@ class SmallConfig:
     @classmethod
     def tiny(cls, **changes: Any) -> Self:
         return cls(**{**cls.small, **changes})
+
+
+def check_heads(hidden: int, heads: int) -> None:
+    """Attention by heads gives each an equal part of the numbers."""
+    if heads < 1 or hidden % heads:
+        raise SpecError(f"hidden is {hidden}; it must be a multiple of heads, {heads}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

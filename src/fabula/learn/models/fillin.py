@@ -41,7 +41,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.documents.fields import JsonDict
 from fabula.documents.files import check_path, load_json
 from fabula.learn.identity.blanks import BLANK, SOMEONE, Batch
-from fabula.learn.models._layers import DecoderLayer, EncoderLayer, SmallConfig, entropy, reset_matrices
+from fabula.learn.models._layers import DecoderLayer, EncoderLayer, SmallConfig, check_heads, entropy, reset_matrices
 
 STREAMS = ("text", "action", "face")
 GENDERS = 3
@@ -94,8 +94,7 @@ class Config(SmallConfig):
             raise SpecError(f"streams is {self.streams!r}; FillIn takes text, and maybe action, face, with commas")
         if "action" in self.stream_names and "face" not in self.stream_names:
             raise SpecError("FillIn sees the video only where it looks at faces; use streams=text or text,action,face")
-        if self.hidden % self.heads:
-            raise SpecError(f"hidden is {self.hidden}; it must be a multiple of heads, {self.heads}")
+        check_heads(self.hidden, self.heads)
         if self.gender and self.face_hidden != self.hidden:
             raise SpecError(f"gender needs face_hidden ({self.face_hidden}) to be hidden ({self.hidden})")
 

@@ -45,6 +45,7 @@ from fabula.learn.models._layers import (
     Positions,
     Projection,
     SmallConfig,
+    check_heads,
     find_rivals,
     rank_gap,
     reset_normal,
@@ -286,8 +287,7 @@ class Model(CorpusModel):
     def __init__(self, config: Config) -> None:
         super().__init__()
         c = self.config = config
-        if c.hidden % c.heads:
-            raise SpecError(f"hidden is {c.hidden}; it must be a multiple of heads, {c.heads}")
+        check_heads(c.hidden, c.heads)
         if c.ids <= PAD + 1:
             raise SpecError(f"a vocabulary of {c.ids} words; ids 0 and 1 are no words")
         if c.max_clips > min(c.frame_positions, c.positions) or c.max_words + 1 > c.positions:

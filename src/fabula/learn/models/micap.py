@@ -47,7 +47,7 @@ from torch import Tensor, nn
 from fabula.core.errors import SpecError
 from fabula.documents.fields import JsonDict
 from fabula.learn.identity.videosets import Batch
-from fabula.learn.models._layers import KV, DecoderLayer, EncoderLayer, SmallConfig, entropy
+from fabula.learn.models._layers import KV, DecoderLayer, EncoderLayer, SmallConfig, check_heads, entropy
 
 STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
 SPECIALS = 3  # between words and people; the last stands for a blank
@@ -114,8 +114,7 @@ class Config(SmallConfig):
             raise SpecError("classifier=separate is for task=joint, and for blanks filled with people (fitb_over)")
         if self.vocabulary and len(self.vocabulary) != self.words:
             raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
-        if self.hidden % self.heads:
-            raise SpecError(f"hidden is {self.hidden}; it must be a multiple of heads, {self.heads}")
+        check_heads(self.hidden, self.heads)
 
     small: ClassVar = {
         "hidden": 64,

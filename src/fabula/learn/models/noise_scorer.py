@@ -32,7 +32,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.learn import batch as shared
-from fabula.learn.models._layers import SmallConfig
+from fabula.learn.models._layers import SmallConfig, check_heads
 
 if TYPE_CHECKING:
     from fabula.learn.options import Settings
@@ -95,6 +95,7 @@ class Layer(nn.Module):
     def __init__(self, config: Config, crosses: bool = False) -> None:
         super().__init__()
         H, p = config.hidden, config.dropout
+        check_heads(H, config.heads)
         self.own = nn.MultiheadAttention(H, config.heads, p, batch_first=True)
         self.cross = nn.MultiheadAttention(H, config.heads, p, batch_first=True) if crosses else None
         self.norms = nn.ModuleList(nn.LayerNorm(H) for _ in range(3 if crosses else 2))

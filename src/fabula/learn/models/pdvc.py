@@ -61,6 +61,7 @@ from fabula.learn.matchers import HungarianMatcher, MarginalMatcher, OrderedMatc
 from fabula.learn.models._layers import (
     FeedForward,
     SmallConfig,
+    check_heads,
     logit,
     mean_over_processes,
     reset_matrices,
@@ -258,6 +259,7 @@ class Deformable(nn.Module):
 
     def __init__(self, config: Config, heads: int, query_dim: int, weighted: bool = True) -> None:
         super().__init__()
+        check_heads(config.hidden, heads)
         self.heads, self.levels, self.points = heads, config.levels, config.points
         self.outside = config.outside if weighted else "border"
         samples = heads * self.levels * self.points

@@ -376,7 +376,7 @@ class Model(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         c = self.config = config
-        if c.hidden % c.heads or c.hidden % 4:
+        if c.heads < 1 or c.hidden % c.heads or c.hidden % 4:
             raise SpecError(f"hidden is {c.hidden}; it must be a multiple of 4 and of heads, {c.heads}")
         if not 1 <= c.projections <= 3:
             raise SpecError(f"projections is {c.projections}; there are 1 to 3")

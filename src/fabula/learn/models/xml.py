@@ -35,6 +35,7 @@ from fabula.learn.models._layers import (
     Positions,
     Projection,
     SmallConfig,
+    check_heads,
     find_rivals,
     rank_gap,
     reset_normal,
@@ -91,6 +92,7 @@ class Attention(nn.Module):
 
     def __init__(self, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
+        check_heads(hidden, heads)
         self.heads = heads
         self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
         self.dropout = nn.Dropout(dropout)

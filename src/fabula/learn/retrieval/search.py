@@ -330,8 +330,8 @@ def compare_clips_python(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
         for h in range(0, products.shape[-1], LANES):
             lanes = lanes + products[..., h : h + LANES]
         while lanes.shape[-1] > 1:
-            first, second = lanes.chunk(2, -1)
-            lanes = first + second
+            half = lanes.shape[-1] // 2
+            lanes = lanes[..., :half] + lanes[..., half:]
         out[q] = lanes[..., 0]
     return out
 

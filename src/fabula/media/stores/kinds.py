@@ -324,7 +324,7 @@ def find_object(h5py: ModuleType, file: Any, names: Sequence[str]) -> Any:
 
 
 def is_plain(h5py: ModuleType, group: Any, name: str) -> bool:
-    """Whether the name is that of an object in this group, not of a link; a fifth of the time of asking for the link."""
+    """Whether an object of this group has the name, not a link; a fifth of the time of asking for the link."""
     try:
         kind = group.id.links.get_info(name.encode()).type if isinstance(group, h5py.Group) else None
     except (KeyError, RuntimeError, UnicodeError):  # not there, or damaged
