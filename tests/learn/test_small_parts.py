@@ -234,8 +234,9 @@ def test_densities():
 
 def test_one_process_or_as_many_as_were_started(monkeypatch):
     made = []
-    monkeypatch.setattr(processes, "Fabric", lambda **how: made.append(how))
-    monkeypatch.setattr(processes, "DDPStrategy", lambda find_unused_parameters: f"ddp {find_unused_parameters}")
+    monkeypatch.setattr("lightning_fabric.Fabric", lambda **how: made.append(how))
+    ddp = "lightning_fabric.strategies.ddp.DDPStrategy"
+    monkeypatch.setattr(ddp, lambda find_unused_parameters: f"ddp {find_unused_parameters}")
     monkeypatch.setattr(processes.atexit, "register", lambda call: None)
     for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)

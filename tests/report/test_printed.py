@@ -234,6 +234,9 @@ class Columns:
     def lines(self) -> list[tuple[str, str]]:
         return [("SODA_c", "f1"), ("SODA_c", "precision"), ("CIDEr", "value")]
 
+    def every_reason(self) -> dict[str, list[Reason]]:
+        return {column.name: self.reasons(column.name) for column in self.columns[1:] if column.result is not None}
+
     def reasons(self, here: str, there: str = "default") -> list[Reason]:
         return [] if here == there else REASONS[:1] if here == "other" else REASONS
 

@@ -124,12 +124,13 @@ class Words:
                 if number is None or number >= self.index.phrase_words:
                     node = None
                     break
-                node = number if k == 0 else self.index.child(node, number)
+                node = number if k == 0 else self.index.children(node).get(number)
                 if node is None:
                     break
-            entries = self.index.entries(node) if node is not None else range(0)
-            if len(entries):
-                return [*words[:a], *self.phrase(int(self.index.target_node[rng.choice(entries)])), *words[b:]]
+            entries = self.index.entries(node) if node is not None else slice(0, 0)
+            places = range(entries.start, entries.stop)
+            if places:
+                return [*words[:a], *self.phrase(int(self.index.target_node[rng.choice(places)])), *words[b:]]
         return words
 
     def phrase(self, node: int) -> list[str]:

@@ -381,6 +381,8 @@ class PredictKeywords(TaskDataKeywords, total=False):
     corpus: Literal["asked", "store"]
     form: Literal["tvr", "qvhighlights", "lines"] | None
     top: int
+    precision: Literal["32", "bf16"]
+    no_cache: bool
     work: str | Path | None
     resume: bool
     part: int

@@ -22,7 +22,7 @@ a tag stays if F + B is at most `tag_limit` below the best. A state is held to i
 tag of the word before, or of the word behind, may stand beside it. And a state that lies further below the best
 finished state of its span than its limit is dropped (not in the span of the whole sentence). What is then left without
 a tree has another go without the first and the last of these. All scores are 32-bit floats, in the compiled kernel
-(_kernels/pcfg.cpp) and here.
+(_kernels/pcfg/pcfg.cpp) and here.
 """
 
 from __future__ import annotations
