@@ -251,6 +251,8 @@ def rank_gap(positive: Tensor, negative: Tensor, ranking: str, margin: float) ->
 class CorpusModel(nn.Module):
     """Base of models that search a corpus: retrieval/contract.py says what they are asked."""
 
+    encodes_pads: ClassVar[bool] = True  # whether a clip's encoding depends on the clips behind the video's end
+
     def parameter_groups(self, settings: Settings) -> list[dict[str, object]]:
         """Weights that decay, and biases and norms, which do not."""
         norms = {id(p) for m in self.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
@@ -262,8 +264,13 @@ class CorpusModel(nn.Module):
 
     @property
     def reach(self) -> int | None:
-        """How many clips behind a video's end its answer depends on; None: on all that it is padded with."""
-        return 0 if self.config.pads == "hidden" else None  # type: ignore[union-attr]
+        """How many clips behind a video's end its answer depends on; None: on all that it is padded with.
+
+        Where encoders attend only to clips that are there, the convolutions of the boundaries read half a kernel."""
+        c: Any = self.config
+        if c.pads == "hidden":
+            return 0
+        return None if self.encodes_pads else c.kernel // 2
 
     def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
         return best_clip(queries.search, videos.search, videos.mask)

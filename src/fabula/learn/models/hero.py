@@ -273,6 +273,7 @@ class Model(CorpusModel):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "ids"
+    encodes_pads: ClassVar[bool] = False
     recipe: ClassVar[Mapping[str, object]] = {
         "steps": 5000, "batch_size": 32, "optimizer": "bert", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
         "eps": 1e-6, "schedule": "linear", "warmup": 500, "clip_norm": 1.0,
@@ -314,11 +315,6 @@ class Model(CorpusModel):
         self.step = step
 
     # -- what a retriever does ----------------------------------------------------------------------------------------
-
-    @property
-    def reach(self) -> int | None:
-        """Of the clips behind the end the convolutions read half a kernel; attention is for those that are there."""
-        return 0 if self.config.pads == "hidden" else self.config.kernel // 2
 
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         """Ids of words, without the CLS that is put before them here. [Q, L], [Q, L]"""

@@ -205,6 +205,7 @@ class Model(Retriever):
     config_class: ClassVar[type[Config]] = Config
     inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "features"
+    encodes_pads: ClassVar[bool] = False
     recipe: ClassVar[Mapping[str, object]] = {
         "epochs": 100, "batch_size": 128, "optimizer": "bertadam", "lr": 1e-4, "weight_decay": 0.01, "eps": 1e-6,
         "schedule": "linear", "warmup": 0.01, "clip_norm": 1.0, "patience": 10,
@@ -224,11 +225,6 @@ class Model(Retriever):
         self.span_query = nn.Linear(H, H)
         self.boundaries = Boundaries(config.kernel, config.pads)
         reset_normal(self.modules())
-
-    @property
-    def reach(self) -> int | None:
-        """Of the clips behind the end the convolutions read half a kernel; attention is for those that are there."""
-        return 0 if self.config.pads == "hidden" else self.config.kernel // 2
 
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         words = self.query_block(self.query_positions(self.query_project(query)), mask)  # [Q, L, H]

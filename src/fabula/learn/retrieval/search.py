@@ -308,8 +308,7 @@ def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
 
 def compare_clips(query: Tensor, clips: Tensor, at: Tensor, extent: Tensor | None = None) -> Tensor:
     """query · clip for some rows of each query; behind a row's extent 0. [Q, H], [R, T, H], [Q, K] → [Q, K, T]"""
-    query = query.to(clips.dtype)  # under autocast it may have another
-    query = query.contiguous()
+    query = query.to(clips.dtype).contiguous()  # under autocast it may have another type
     if (kernels := kernels_for(query, clips)) is None:
         return compare_clips_python(query, clips, at)
     T = clips.shape[1]

@@ -278,32 +278,32 @@ class Looks:
             for looks in looked:
                 yield from looks
 
-    def decode(self) -> Iterator[Seen]:
+    def decode(self) -> Iterator[DecodedPicture]:
         for t, frame, numbers in self.video.steps():
             looks = [(i, float(time), int(time // STRETCH)) for i in numbers for time in [self.video.time_of(i)]]
             wanted = not any(self.video.shape) or any(not self.has(k) for _, _, k in looks)  # what is done is not made
             picture = self.video.convert(frame) if looks and wanted else None
             self.small.ratio = self.video.ratio
-            yield Seen(float(t), None if self.cuts is None else self.small.convert(frame), looks, picture)
+            yield DecodedPicture(float(t), None if self.cuts is None else self.small.convert(frame), looks, picture)
 
-    def watch(self, seen: Seen) -> Seen:
-        assert self.cuts is not None and seen.small is not None
-        self.cuts.see(seen.time, seen.small)
-        return seen
+    def watch(self, decoded: DecodedPicture) -> DecodedPicture:
+        assert self.cuts is not None and decoded.small is not None
+        self.cuts.see(decoded.time, decoded.small)
+        return decoded
 
-    def detect(self, seen: Seen) -> list[Look]:
+    def detect(self, decoded: DecodedPicture) -> list[Look]:
         """The faces of a picture, as often as it is on the screen when one is looked at."""
         looks = []
-        for frame, t, k in seen.looks:
+        for frame, t, k in decoded.looks:
             if self.has(k):
                 looks.append(Look(k, frame, t))
                 continue
-            assert seen.picture is not None
-            found = self.model.detector.detect(seen.picture)
+            assert decoded.picture is not None
+            found = self.model.detector.detect(decoded.picture)
             sides = (found.box[:, 2:] - found.box[:, :2]).min(1, initial=np.inf)
             large = np.flatnonzero(sides >= self.model.look.side)
             at = large[np.argsort(found.box[large, 0], kind="stable")]  # from left to right
-            looks.append(Look(k, frame, t, seen.picture, found.take(at), len(sides) - len(large)))
+            looks.append(Look(k, frame, t, decoded.picture, found.take(at), len(sides) - len(large)))
         return looks
 
     def shots(self) -> NDArray[np.float64]:
@@ -315,7 +315,7 @@ class Looks:
         return spans.reshape(-1, 2)
 
 
-class Seen(NamedTuple):
+class DecodedPicture(NamedTuple):
     """A decoded picture: small for the shots, whole where it is looked at (number, time and stretch of each look)."""
 
     time: float
