@@ -141,6 +141,18 @@ def test_a_file_a_system_tells_the_same_items(tmp_path):
         module.read_systems({})
 
 
+def test_a_story_too_long_for_a_page_is_refused_not_cut(tmp_path):
+    def write(words):
+        event = {"sentence": "a" * words, "timestamp": [0, 1]}
+        (tmp_path / "a.json").write_text(json.dumps({"version": "", "results": {"v": [event]}, "external_data": {}}))
+        return module.read_system(tmp_path / "a.json")
+
+    longest = module.LONGEST - len(f"{clock(0)} to {clock(1)}  ")
+    assert len(write(longest)["v"].descriptions[""]) == module.LONGEST
+    with pytest.raises(InputError, match=r"item 'v': a description has 20,001 characters; at most 20,000 are shown"):
+        write(longest + 1)
+
+
 def test_captions_by_other_names(tmp_path):
     write_lines(tmp_path / "a.jsonl", {"desc_id": 5, "video": "v", "time": [0, 1], "fig_desc": "words"})
     (item,) = read_items(Plan(title="t", form="scale", systems={"A": "a.jsonl"}), tmp_path)

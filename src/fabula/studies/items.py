@@ -180,7 +180,8 @@ def read_system(path: Path) -> dict[str, Item]:
         if not captioned:
             raise wrong(path, story.id, "has no caption", "a description needs words; leave the video out")
         text = "\n".join(f"{clock(e.segment.start)} to {clock(e.segment.end)}  {e.caption}" for e in captioned)
-        found[str(story.id)] = Item(str(story.id), str(story.id), 0.0, story.duration or 0.0, {"": text[:LONGEST]})
+        text = read_text(text, path, str(story.id))
+        found[str(story.id)] = Item(str(story.id), str(story.id), 0.0, story.duration or 0.0, {"": text})
     return found
 
 
