@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fabula.documents.fields import JsonDict
 from fabula.media.sampling._qwen import Budget, Wanted, count_frames, resize_smart
 from fabula.media.sampling._roundings import spread_floor
 from fabula.media.sampling.base import FrameRecipe, Selection, VideoFacts, drop_repeats, duration_of, refuse
@@ -40,7 +41,7 @@ class QwenVL(FrameRecipe):
         T = video.frames
         n = count_frames(Wanted(self.fps, self.nframes, self.min_frames, self.max_frames), video, T)
         indices = drop_repeats(spread_floor(0, T - 1, n))
-        facts = {"duration": duration_of(video)}
+        facts: JsonDict = {"duration": duration_of(video)}
         if video.height and video.width:
             budget = Budget(self.min_pixels, self.max_pixels, self.total_pixels)
             size = resize_smart(video.height, video.width, FACTOR, *budget.bounds(FACTOR, len(indices)))
