@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from fabula.core.errors import InputError, SpecError, shown
@@ -17,7 +18,6 @@ from fabula.io.subtitles.markup import escape_vtt, tidy_lines, write_srt_words, 
 
 Kind = Literal["subtitles", "captions", "descriptions", "chapters"]
 KINDS: tuple[Kind, ...] = ("subtitles", "captions", "descriptions", "chapters")  # of WebVTT tracks
-LATEST = 99 * 3600_000 + 3599_999  # ms; SubRip has two digits of hours
 Line = SpokenLine | Sign
 
 
@@ -60,11 +60,23 @@ def stretch(start: int, end: int, line: Line, notes: Notes) -> int:
     return start + 1
 
 
+def sort_lines(lines: Iterable[Line], notes: Notes) -> list[Line]:
+    """By start and end, as WebVTT wants them; of equal times in the order they come in."""
+    found = list(lines)
+    ordered = sorted(found, key=lambda line: (line.start, line.end))
+    for before, line in pairwise(found):
+        if (line.start, line.end) < (before.start, before.end):
+            notes.add(
+                "{n} lines start before the one above them; they are written in the order of time", place_of(line)
+            )
+    return ordered
+
+
 def format_srt(lines: Iterable[Line], notes: Notes | None = None) -> str:
     """SubRip, numbered from 1, each cue with an empty line after it."""
     notes = Notes() if notes is None else notes
     cues: list[str] = []
-    for line in lines:
+    for line in sort_lines(lines, notes):
         start, end = to_ms(line)
         words, changed = write_srt_words(line.text)
         if changed:
@@ -90,7 +102,7 @@ def format_vtt(
     notes = Notes() if notes is None else notes
     head = [f"{name}: {one_line(value)}" for name, value in (("Kind", kind), ("Language", language)) if value]
     blocks = ["\n".join(["WEBVTT", *head]) + "\n"]
-    for line in lines:
+    for line in sort_lines(lines, notes):
         start, end = to_ms(line)
         text = one_line(line.text) if kind == "chapters" else line.text
         words, changed = write_vtt_words(text)
@@ -115,7 +127,7 @@ def format_text(lines: Iterable[Line], notes: Notes | None = None) -> str:
     """A line each: `[00:00:01.000 --> 00:00:02.500] words`; who speaks, or what a sign is, behind the times."""
     notes = Notes() if notes is None else notes
     rows = []
-    for line in lines:
+    for line in sort_lines(lines, notes):
         start, end = to_ms(line)
         words = one_line(line.text)
         if not words:
@@ -136,7 +148,7 @@ def format_chapters(lines: Sequence[Line], notes: Notes | None = None) -> str:
     """Chapters as ffmpeg reads them (`ffmpeg -i film.mp4 -i chapters.ffmeta -map_chapters 1 …`)."""
     notes = Notes() if notes is None else notes
     pieces = [";FFMETADATA1\n"]
-    for line in lines:
+    for line in sort_lines(lines, notes):
         start, end = to_ms(line)
         title = one_line(line.text)
         for sign in "\\=;#":
