@@ -97,7 +97,7 @@ class FrameSample:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameSet:
+class FilmFrames:
     """The frames of a film for a recipe, in the order in which they are sent."""
 
     samples: tuple[FrameSample, ...]
@@ -146,7 +146,7 @@ class TimesDifferError(InputError):
 
 def take_frames_for(
     path: str | Path, recipe: FrameRecipe | str, pictures: PictureFormat | None = None, exact: bool = False
-) -> FrameSet:
+) -> FilmFrames:
     """The frames that a recipe selects of a film. RecipeError: the recipe's original stops at this film.
 
     `exact`: measure the film by decoding it once more, rather than by its packets' times."""
@@ -159,7 +159,7 @@ def take_frames_for(
         return take_set(measure_times(path, exact=True), recipe, pictures)
 
 
-def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> FrameSet:
+def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> FilmFrames:
     selection = select_frames(film, recipe)
     threshold = recipe.distinct if isinstance(recipe, TimedRecipe) else 0.0
     found = {sample.index: sample for sample in stream_frames(film, selection.indices, pictures, threshold)}
@@ -175,7 +175,7 @@ def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> F
         "alike": len(selection.indices) - len(samples),  # frames dropped for their likeness
         "sent": [sample.to_dict() for sample in samples],
     }
-    return FrameSet(tuple(samples), record)
+    return FilmFrames(tuple(samples), record)
 
 
 def add_label(sample: FrameSample, said: str) -> FrameSample:
