@@ -12,15 +12,19 @@ event is checked against the window:
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from fabula.documents.fields import JsonDict
+from fabula.core.patterns import lazy
+from fabula.documents.fields import SURROGATE, JsonDict
 from fabula.io.answers import Audit, Options, parse
 from fabula.narration.windows import DIGITS, Window
 
 LONGEST_LINE = 500  # characters of what was refused that the record keeps
+LONGEST_TITLE = 200  # characters
 SLACK = 1e-6  # seconds
+TITLE = lazy(r'"title"\s{0,5}:\s{0,5}"((?:[^"\\\n]|\\.){1,400})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +121,18 @@ def check_event(event: Happening, window: Window, changed: Counter[str]) -> tupl
         changed["cut at an edge of the window"] += 1
     start, end = round(start, DIGITS), round(end, DIGITS)
     return (Happening(start, end, event.caption), "") if start < end else (None, "no stretch of time")
+
+
+def read_title(text: str) -> str | None:
+    """The title in an answer: a field of JSON, whole or cut short, or all of a short line; None where there is none."""
+    found = TITLE.search(text)
+    if found is not None:
+        try:
+            title = json.loads(f'"{found[1]}"')
+        except ValueError:
+            title = found[1]
+    else:
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
+        title = lines[0].strip("#*\"'“” ") if len(lines) == 1 and not set(lines[0]) & set("{}[]") else ""
+    title = " ".join(SURROGATE.sub("\ufffd", title).split())
+    return title if 0 < len(title) <= LONGEST_TITLE else None

@@ -67,7 +67,7 @@ def find_room(gaps: Sequence[Gap], low: float, high: float, need: float) -> floa
 
 def count_words(caption: str) -> int:
     """Words; of writing without spaces every two letters."""
-    wide = sum("\u3040" <= c <= "\u9fff" or "\uac00" <= c <= "\ud7a3" for c in caption)
+    wide = sum("\u3040" <= c <= "\u9fff" for c in caption)
     narrow = "".join(" " if "\u3040" <= c <= "\u9fff" else c for c in caption)
     return len(narrow.split()) + -(-wide // 2)
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 OF_WINDOW = ("duration", "start", "end", "blocks", "language")
 OF_FILM = ("duration", "events", "language")
 VARIABLES: dict[str, tuple[str, ...]] = {
-    "system": (),
+    "rules": (),
     "dense": OF_WINDOW,
     "steps": OF_WINDOW,
     "chapters": OF_WINDOW,
