@@ -1,7 +1,7 @@
 """Prompts that ship as text files, one each; a folder of the user's own replaces any of them (`--prompts DIR`).
 
-    {name}     a variable; whatever is put there is never looked at again, so braces in it stay braces
-    {{ }}      braces
+{name}     a variable; whatever is put there is never looked at again, so braces in it stay braces
+{{ }}      braces
 """
 
 from __future__ import annotations

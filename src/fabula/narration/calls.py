@@ -1,8 +1,7 @@
-"""The calls about a film: one for each window, with frames, times, portraits and words, and one about the whole film."""
+"""The calls about a film: one for each window, with frames, times, portraits and words; and one about the film."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from fabula.llm.layouts import Layout, TimedImage, layout
 from fabula.llm.prompts import Prompt
 from fabula.media.frame_sets import PictureFormat, label_times
 from fabula.media.sampling import recipe
+from fabula.media.token_costs import TokenCost, find_cost
 from fabula.narration.companions import Companions, Person, cut_texts
 from fabula.narration.frames import FrameSource, WindowFrames
 from fabula.narration.options import TellOptions
@@ -33,7 +33,6 @@ LIST: JsonDict = {"events": {"type": "array", "items": EVENT}}
 CARRIED = 300  # characters of an event that is carried on
 MOST_CUTS = 100  # of a window that are listed
 MOST_EVENTS = 60_000  # characters of events that the last call reads
-FACTOR = 28  # pixels of a side that make a token, of most models that read pictures in patches
 
 
 def make_schema(*properties: Mapping[str, object]) -> JsonDict:
@@ -68,6 +67,11 @@ class Asking:
     @cached_property
     def layout(self) -> Layout:
         return layout(self.options.layout)
+
+    @cached_property
+    def cost(self) -> TokenCost:
+        """Of the model's family."""
+        return find_cost(self.options.model)
 
     @cached_property
     def source(self) -> FrameSource:
@@ -133,7 +137,7 @@ class Asking:
     def time_images(self, frames: WindowFrames) -> list[TimedImage]:
         labels = label_times(frames.samples)
         return [
-            TimedImage(Image(s.digest, s.data, tokens=count_picture_tokens(s.height, s.width)), s.time, label)
+            TimedImage(Image(s.digest, s.data, tokens=self.cost.of_pictures(s.height, s.width)), s.time, label)
             for s, label in zip(frames.samples, labels, strict=True)
         ]
 
@@ -228,8 +232,3 @@ def list_cuts(cuts: Sequence[float], window: Window) -> str:
 def list_gaps(gaps: Sequence[Gap], window: Window) -> str:
     inside = [(max(a, window.start), min(b, window.end)) for a, b in gaps if a < window.end and b > window.start]
     return ", ".join(f"{say(a)} – {say(b)}" for a, b in inside)
-
-
-def count_picture_tokens(height: int, width: int) -> int:
-    """Tokens of a picture, about."""
-    return math.ceil(height / FACTOR) * math.ceil(width / FACTOR) + 2

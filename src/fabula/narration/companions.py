@@ -144,7 +144,8 @@ class Library:
     @classmethod
     def load(cls, lines: Path | None, signs: Path | None, people: Path | None) -> Library:
         notes = Notes()
-        spoken = written = None
+        spoken: dict[str, tuple[SpokenLine, ...]] | None = None
+        written: dict[str, tuple[Sign, ...]] | None = None
         if lines is not None:
             spoken = {}
             for path in list_files(lines):

@@ -124,4 +124,3 @@ def find_cuts(path: Path, detector: Shots) -> list[float]:
     from fabula.media.shots import find_shots
 
     return [round(float(start), 3) for start, _ in find_shots(path, detector)[1:]]
-

@@ -1,4 +1,4 @@
-"""What can be chosen of the story of a film: which frames, which words go along, how far a run may go, what is written."""
+"""What can be chosen of the story of a film: which frames, which words go along, how far a run may go."""
 
 from __future__ import annotations
 

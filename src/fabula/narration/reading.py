@@ -102,7 +102,7 @@ def list_refused(audit: Audit, text: str) -> list[tuple[str, str]]:
 def move_into(events: list[Happening], window: Window) -> tuple[list[Happening], bool]:
     """Events that were counted from the window's start, as seconds of the film."""
     before = [e for e in events if e.end <= window.start]
-    inside = all(0 <= e.start and e.end <= window.length + 1 for e in events)
+    inside = all(e.start >= 0 and e.end <= window.length + 1 for e in events)
     if 2 * len(before) <= len(events) or not inside:
         return events, False
     return [replace(e, start=e.start + window.start, end=e.end + window.start) for e in events], True

@@ -25,7 +25,7 @@ from fabula.documents.fields import JsonDict
 from fabula.jobs.folder import Folder, begin
 from fabula.llm import Answer, Call, CallError, EndpointError
 from fabula.llm.answer import Attempt
-from fabula.llm.ask import open_client, work_through
+from fabula.llm.ask import first_of, open_client, work_through
 from fabula.llm.call import count_tokens
 from fabula.llm.client import Client
 from fabula.llm.fake import Reply, echo
@@ -35,7 +35,7 @@ from fabula.media.base import hash_file, stamp
 from fabula.media.film_times import FilmTimes, measure_times
 from fabula.media.frame_sets import TimesDifferError, describe_film, sign_record
 from fabula.media.pipeline import Stages
-from fabula.narration.calls import Asking, WindowContext, count_picture_tokens
+from fabula.narration.calls import Asking, WindowContext
 from fabula.narration.companions import Companions, Library
 from fabula.narration.frames import WindowFrames, find_cuts
 from fabula.narration.joining import Joined, join_windows
@@ -58,6 +58,7 @@ from fabula.narration.windows import Window, cut_windows
 HOPELESS = 20  # calls in a row that failed for want of an answer, before the server is given up
 PREPARERS = 2  # films whose shots are looked for at once
 AHEAD = 1  # windows of a film that are decoded ahead
+MARK, PORTRAIT, CARRIED = 12, 1200, 200  # tokens of a time or a box, of a portrait, of an event that is carried on
 EVENTS = 300  # tokens of a window's events in the last call, for the budget
 FILMS, BEGUN = "films", "begun"  # subfolders
 
@@ -77,6 +78,7 @@ class Prepared:
     cuts: list[float]
     gaps: list[Gap]
     companions: Companions
+    sha256: str
     part: str  # its name in the work folder
     worst: float  # what its calls may cost
     shares: list[float]  # the same of each window, and of the last call
@@ -159,9 +161,7 @@ class Work:
         stories = {id: self.stories[id] for id in films if id in self.stories}
         left = [id for id in films if id not in stories and id not in self.refused]
         notes = tuple(self.library.notes.lines())
-        return Narrated(
-            stories, left, self.refused, self.stopped, self.answered, self.ledger.spent, notes
-        )
+        return Narrated(stories, left, self.refused, self.stopped, self.answered, self.ledger.spent, notes)
 
     @property
     def answers_path(self) -> Path:
@@ -230,9 +230,9 @@ class Work:
             shares.append(self.ledger.worst(EVENTS * (len(windows) + 1), o.max_tokens))
         part = self.name_part(id, path)
         remaining = 1 - min(1.0, self.count_begun(part) / max(1, len(shares)))
-        return Prepared(
-            id, path, film, windows, cuts, gaps, companions, part, remaining * sum(shares), shares
-        )
+        sha256 = hash_file(path, *stamp(path))
+        worst = remaining * sum(shares)
+        return Prepared(id, path, film, windows, cuts, gaps, companions, sha256, part, worst, shares)
 
     def worst_of_window(self, film: FilmTimes, window: Window, companions: Companions) -> float:
         """What the call of a window may cost, before its frames are decoded."""
@@ -241,9 +241,11 @@ class Work:
         height, width = source.pictures.size(film.height, film.width, max(1, count))
         context = WindowContext(film.duration, companions)
         people = companions.people_of(window)
-        words = count_tokens(self.asking.write_prompt(window, context, people)) + 200 * (1 + self.asking.options.carry)
-        pictures = (count_picture_tokens(height, width) + 12) * count + 400 * len(people)
-        return self.ledger.worst(words + pictures + 12 * len(people) * count, self.asking.options.max_tokens)
+        words = count_tokens(self.asking.write_prompt(window, context, people)) + CARRIED * (
+            1 + self.asking.options.carry
+        )
+        pictures = (self.asking.cost.of_pictures(height, width) + MARK) * count + PORTRAIT * len(people)
+        return self.ledger.worst(words + pictures + MARK * len(people) * count, self.asking.options.max_tokens)
 
     async def tell_film(self, film: Prepared) -> None:
         await self.admit(film)
@@ -392,11 +394,14 @@ class FilmWork:
             finally:
                 slots.release()
 
-        async with asyncio.TaskGroup() as group:
-            async for one in frames:
-                await slots.acquire()
-                tasks.append(group.create_task(tell(one)))
-                del one
+        try:
+            async with asyncio.TaskGroup() as group:
+                async for one in frames:
+                    await slots.acquire()
+                    tasks.append(group.create_task(tell(one)))
+                    del one
+        except BaseExceptionGroup as errors:
+            raise first_of(errors) from None
         return [task.result() for task in tasks]
 
     async def tell_window(self, frames: WindowFrames, earlier: Sequence[Happening]) -> WindowRecord:
@@ -468,7 +473,6 @@ class FilmWork:
     ) -> JsonDict:
         film, asking = self.film, self.run_of.asking.describe()
         options = self.run_of.asking.options
-        sha256 = hash_file(film.path, *stamp(film.path))
         events, left_out = [describe_event(e) for e in joined], []
         if options.style == "descriptions":
             placed = place_descriptions(joined, film.gaps, options.pace)
@@ -478,7 +482,7 @@ class FilmWork:
             "tell": VERSION,
             "id": film.id,
             "file": film.path.name,
-            "sha256": sha256,
+            "sha256": film.sha256,
             "seconds": film.film.duration,
             "film": describe_film(film.film),
             "asking": asking,
@@ -491,7 +495,7 @@ class FilmWork:
             "usage": self.usage.to_dict(),
             "windows": [window.to_dict() for window in windows],
             "last call": None if last is None else {"calls": last.keys, "failed": last.failed},
-            "signature": sign_asking(asking, sha256, film.companions.digest, windows),
+            "signature": sign_asking(asking, film.sha256, film.companions.digest, windows),
             "answers": digest_answers(self.texts),
         }
 
@@ -526,5 +530,3 @@ class Walker:
     def close(self) -> None:
         with self.lock:
             self.items.close()
-
-
