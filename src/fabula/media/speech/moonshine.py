@@ -1,9 +1,9 @@
-"""Moonshine tiny (Jeffries et al., 2024): English speech to text, from the wheel moonshine-voice 0.1.0, by ONNX Runtime.
+"""Moonshine tiny (Jeffries et al., 2024): English speech to text, from the wheel moonshine-voice 0.1.0.
 
     16,000 samples a second ─ encoder ─▶ a vector every 24 ms ─ decoder ─▶ one token after the other, the likeliest
 
-The wheel carries the weights (MIT); its later versions download theirs, so this one is pinned. Its own native library is
-not used: the decoder's probabilities, which it does not give, are what tells invented words from heard ones.
+The wheel carries the weights (MIT); its later versions download theirs, so this one is pinned. ONNX Runtime runs them,
+not the wheel's own library: that gives no probabilities, which are what tells invented words from heard ones.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class Moonshine:
     def score(self, samples: Samples, tokens: Sequence[int]) -> NDArray[np.float64]:
         """The log-probabilities of a text's tokens and of its end, for other sound than it was heard in."""
         steps = Steps(self, self.encode(samples), len(samples))
-        return np.array([steps.next(last)[token] for last, token in zip((START, *tokens), (*tokens, STOP), strict=True)])
+        return np.array(
+            [steps.next(last)[token] for last, token in zip((START, *tokens), (*tokens, STOP), strict=True)]
+        )
 
     def spell(self, tokens: Sequence[int]) -> str:
         raw = b"".join(self.pieces[token] for token in tokens if token < len(self.pieces))

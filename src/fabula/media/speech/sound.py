@@ -110,7 +110,9 @@ class Sound:
             found = next((s for s in known if s.disposition.name and "default" in s.disposition.name), known[0])
         self.chosen = streams.index(found) + 1
         if found.codec_context is None:
-            raise InputError("its sound is in a format that is not known here", file=self.path, hint="convert it to AAC")
+            raise InputError(
+                "its sound is in a format that is not known here", file=self.path, hint="convert it to AAC"
+            )
         found.codec_context.options = {"err_detect": STRICT}
         if alone := os.environ.get("FABULA_THREADS"):  # one of many processes
             found.codec_context.thread_count = int(alone)
