@@ -117,6 +117,7 @@ class SpeechStage(TextStage):
             known.append(found)
         rows = [row for one in known for row in one["rows"]]
         spoken = sum(one["spoken"] for one in known)
+        seconds = int(measure(sound.path))
         blocks = stages.ahead("decode", sound)
         stretches = stages.ahead("gate", cut_stretches(blocks, Detector(), [one["end"] for one in known]), depth=1)
         with closing(stretches):
@@ -130,7 +131,7 @@ class SpeechStage(TextStage):
                 self.put(record, f"{part}-{stretch.index}")
                 rows += record["rows"]
                 spoken += stretch.spoken()
-                self.watch(f"speech in {sound.path.name}", int(stretch.end / RATE), 0)
+                self.watch(f"speech in {sound.path.name}", int(stretch.end / RATE), seconds)
         lines, spoken_language, left_out = recogniser.choose(rows)
         about: dict[str, object] = {"speech": round(spoken, 2), **left_out}
         if len(sound.tracks) > 1:

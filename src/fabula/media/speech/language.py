@@ -7,9 +7,10 @@ sure of itself): f, their mean log-probability, and s, the share below −1.
     z = .70 + .54 f + 1.59 ln n + 2.41 f ln n − .75 s ln n                 log-odds of English against anything else
 
     a film is English or it is not, segment after segment, and goes over with probability .03 from one to the next;
+    a segment shows .05 + .9 σ(z) where it is, .025 + .95 σ(−z) where it is not: a shout or a song decides nothing alone
     P = posterior of English at a segment, given the z of all of them (forward and backward)
 
-A line is written where P ≥ .9 and z ≥ −.5: its neighbours say English, and it does not itself say otherwise. The
+A line is written where P ≥ .9 and z ≥ 0: its neighbours say English, and it does not itself say otherwise. The
 numbers were fitted on voices, languages, texts and music that no figure is quoted of (docs/transcribe.md).
 """
 
@@ -31,7 +32,8 @@ LOWEST = -3.0  # of f: worse is as bad
 UNLIKELY = -1.0  # log-probability of a token
 CHANGE = 0.03  # from one segment to the next
 SURE = 0.9  # of P
-OWN = -0.5  # of z
+OWN = 0.0  # of z
+SLIPS = (0.1, 0.05)  # share of segments that show nothing: where English is said, and where it is not
 FRESH = 0.6  # share of tokens that repeat nothing; with fewer the decoder was caught in a loop
 FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f]")  # a letter that English is not written in
 
@@ -98,7 +100,10 @@ def choose_english(heard: Sequence[Heard]) -> tuple[list[SpokenLine], str | None
 def find_posterior(weights: Sequence[float]) -> NDArray[np.float64]:
     """P of every segment."""
     z = np.clip(np.array(weights, float), -50, 50)
-    likely = np.stack([1 / (1 + np.exp(-z)), 1 / (1 + np.exp(z))], 1)  # English, other
+    english, other = SLIPS
+    likely = np.stack(
+        [english / 2 + (1 - english) / (1 + np.exp(-z)), other / 2 + (1 - other) / (1 + np.exp(z))], 1
+    )  # of what a segment shows
     step = np.array([[1 - CHANGE, CHANGE], [CHANGE, 1 - CHANGE]])
     forward, backward = np.ones((len(z), 2)), np.ones((len(z), 2))
     state = np.array([0.5, 0.5])
