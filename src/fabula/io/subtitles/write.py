@@ -142,7 +142,8 @@ def format_text(lines: Iterable[Line], notes: Notes | None = None) -> str:
             box = "" if line.box is None else " " + ",".join(f"{x:.4f}" for x in line.box)
             more = f" {line.kind} {line.confidence:.4f}{box}"
         else:
-            more = f" {one_line(line.speaker).replace(']', ')')}" if line.speaker else ""
+            speaker = one_line(line.speaker or "").replace("]", ")")
+            more = f" {speaker}" if speaker else ""
             if line.confidence is not None:
                 notes.add("lost in writing .txt: the confidence of {n} lines", place_of(line))
         rows.append(f"[{clock(start, '.')} --> {clock(end, '.')}{more}] {words}\n")
