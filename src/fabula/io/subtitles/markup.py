@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fabula.documents.fields import SURROGATE
+from fabula.io.subtitles.cues import respell_timings
 
 # of SubRip: the tags that players know; other words in angle brackets are words
 KNOWN = "i|b|u|s|em|strong|strike|font|span|c|v|lang|ruby|rt|rp|br|p|div|small|big|sub|sup|tt"
@@ -124,7 +125,7 @@ def clean_ass(text: str) -> str:
 
 def write_srt_words(text: str) -> tuple[str, bool]:
     """The words as SubRip can hold them, and whether they had to change: it has no way to write `<i>` or `-->`."""
-    return settle(text, lambda words: words.replace("-->", "→"), read_srt_words)
+    return settle(text, respell_timings, read_srt_words)
 
 
 def write_vtt_words(text: str) -> tuple[str, bool]:
