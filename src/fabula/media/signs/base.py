@@ -72,8 +72,9 @@ class SignModel:
 
     fps: float = 4.0  # looks per second where the picture changes
     still: float = 4.0  # seconds after which a picture that does not change is looked at again
-    side: int = 640  # pixels that the shorter side of a small picture is brought to before text is searched for
-    longest: int = 1920  # pixels of the longer side; a larger picture is made smaller
+    small: int = 480  # pixels that the shorter side is brought to at least before text is searched for …
+    large: int = 736  # … and at most; letters are read from the whole picture
+    longest: int = 1920  # pixels of the longer side of what is called the whole picture; a larger one is made smaller
     least: float = 0.5  # confidence of a sign; less is left out
     threads: int = 1
 
@@ -86,8 +87,12 @@ class SignModel:
     def recipe(self) -> JsonDict:
         """All that changes what is found."""
         weights = {path.name: hash_file(path, *stamp(path)) for path in find_weights()}
-        settings = {"fps": self.fps, "still": self.still, "side": self.side, "longest": self.longest}
-        return {"reader": f"{PACKAGE} {VERSION}", "rules": RULES, **settings, "least": self.least, "weights": weights}
+        sides = {"small": self.small, "large": self.large, "longest": self.longest}
+        return {"reader": f"{PACKAGE} {VERSION}", "rules": RULES, **self.settings(), **sides, "weights": weights}
+
+    def settings(self) -> JsonDict:
+        """What the user may have chosen."""
+        return {"fps": self.fps, "still": self.still, "least": self.least}
 
 
 def find_weights() -> tuple[Path, Path]:

@@ -44,7 +44,8 @@ def lexicon() -> frozenset[str]:
 
 def plain(text: str) -> str:
     """Small letters without marks; what is no letter stays."""
-    return "".join(OTHER.get(c) or fold_letter(c) for c in text.casefold())
+    text = text.casefold()
+    return text if text.isascii() else "".join(OTHER.get(c) or fold_letter(c) for c in text)
 
 
 @functools.lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ from fabula.media.base import Pictures
 from fabula.media.decode import Video
 from fabula.media.people.base import import_cv2
 from fabula.media.pipeline import Stages
-from fabula.media.signs.base import Box, Line, SignModel, Sighting, box_iou
+from fabula.media.signs.base import Box, Line, Sighting, SignModel, box_iou
 from fabula.media.signs.ocr import Found, read_picture
 
 STRETCH = 60.0  # seconds of a film that are finished at once
@@ -76,12 +76,14 @@ class Pending:
 class FilmWalk:
     """One walk over a film, in whose course some pictures are read."""
 
-    def __init__(self, path: Path, model: SignModel, read: Callable[[Pictures, SignModel], Found] = read_picture) -> None:
+    def __init__(
+        self, path: Path, model: SignModel, read: Callable[[Pictures, SignModel], Found] = read_picture
+    ) -> None:
         self.video, self.model, self.read = Video(path, model.fps), model, read
+        self.shape = (0, 0)  # width and height of the film on the screen
         self.greys: list[GreyPicture] = []  # from the last look on
         self.pending: Pending | None = None
         self.again = math.inf  # when the last look is to be confirmed
-        self.looks = 0
         self.stages = Stages()
 
     def stretches(self, last_look: Callable[[int], float | None] = lambda k: None) -> Iterator[Stretch]:
@@ -133,6 +135,7 @@ class FilmWalk:
         w, h = max(1, round(width * scale)), max(1, round(height * scale))
         grey = frame.reformat(width=w, height=h, format="gray", interpolation="AREA").to_ndarray()
         turns = round((frame.rotation or 0) / 90) % 4  # as decode.py turns them
+        self.shape = (height, width) if turns % 2 else (width, height)
         upright: Grey = np.ascontiguousarray(np.rot90(grey, turns))
         return upright
 

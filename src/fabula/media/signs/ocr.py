@@ -30,6 +30,7 @@ PIXEL, MEAN_OF_LINE, GROWTH = 0.3, 0.5, 1.6  # as PaddleOCR's own program sets t
 SMALLEST = 5  # pixels of a line's shorter side where the detector sees it
 SLANT = 25.0  # degrees that a line may rise or fall
 TALL = 1.5  # height to width, from which a box holds a turned line or a column
+MOST_GROWN = 4.0  # times that a picture is enlarged
 HEIGHT = 48  # pixels of a line where the recogniser sees it
 WIDEST = 3200  # … and its width; longer lines are squeezed
 MOST_LINES = 500  # of one picture; of more, the surest
@@ -113,9 +114,9 @@ def detect(picture: Pictures, model: SignModel) -> tuple[list[Quad], int]:
 
 
 def fit_sides(H: int, W: int, model: SignModel) -> tuple[int, int]:
-    """Height and width where the detector sees the picture: a small one is enlarged, none beyond `longest`."""
-    scale = max(1.0, model.side / min(H, W))
-    scale = min(scale, model.longest / max(H, W))
+    """Height and width where the detector sees the picture: a small one larger, a large one smaller."""
+    scale = min(max(1.0, model.small / min(H, W)), model.large / min(H, W))
+    scale = min(scale, model.longest / max(H, W), MOST_GROWN)
     return max(STEP, round(H * scale / STEP) * STEP), max(STEP, round(W * scale / STEP) * STEP)
 
 

@@ -61,7 +61,8 @@ def follow_texts(looks: Iterable[Look]) -> Iterator[Track]:
         taken_lines, taken_tracks = set[int](), set[int]()
         for _, i, j in sorted(pairs(open_tracks, look.sightings, texts), key=lambda pair: (-pair[0], pair[1], pair[2])):
             if i not in taken_lines and j not in taken_tracks:
-                taken_lines.add(i), taken_tracks.add(j)
+                taken_lines.add(i)
+                taken_tracks.add(j)
                 open_tracks[j].add(look.time, look.sightings[i], texts[i])
         for i, sighting in enumerate(look.sightings):
             if i not in taken_lines:

@@ -1,9 +1,9 @@
 """One text from many readings of it: letters are aligned by edit distance and voted, weighted by how sure each was.
 
-    columns   the readings, the surest first, are aligned one by one to the columns of letters so far; the ends are free,
-              for a text may be cut by the edge of the picture, or hidden by what passes before it
-    letter    of a column: the one with most weight; the column stays where half of the readings that reach across it have a
-              letter there, and at the ends where at least two readings, and a share of them, reach so far
+    columns   the readings, the surest first, are aligned one by one to the columns of letters so far; the ends are
+              free, for a text may be cut by the edge of the picture, or hidden by what passes before it
+    letter    of a column: the one with most weight; the column stays where half of the readings that reach across it
+              have a letter there, and at the ends where at least two readings, and a share of them, reach so far
     sure      that weight's share · the mean confidence of the readings that have the letter
 
 After ROVER (Fiscus, ASRU 1997), which votes words of speech recognisers so.
@@ -92,7 +92,8 @@ def align(columns: Sequence[dict[str, float]], letters: str) -> list[tuple[int |
     share = []
     for weights in columns:
         total = sum(weights.values()) or 1.0
-        share.append({fold_letter(c): w / total for c, w in weights.items()} | {c: w / total for c, w in weights.items()})
+        folded = {fold_letter(c): w / total for c, w in weights.items()}
+        share.append(folded | {c: w / total for c, w in weights.items()})
     score = [[0.0] * (m + 1) for _ in range(n + 1)]  # best sum; ends free: the first row and column are 0
     for i in range(1, n + 1):
         row, above, likely = score[i], score[i - 1], share[i - 1]
@@ -171,7 +172,7 @@ def likeness(a: str, b: str) -> float:
 
 
 def edits(short: str, long: str, free: bool) -> int:
-    """Insertions, deletions and exchanges from one text to the other; `free`: to the part of the other that fits best."""
+    """Insertions, deletions and exchanges from one text to the other; `free`: to the part of it that fits best."""
     row = [0] * (len(long) + 1) if free else list(range(len(long) + 1))
     for i, a in enumerate(short, 1):
         diagonal, row[0] = row[0], i
