@@ -17,6 +17,7 @@ from fabula.media.people.base import find_in_wheel
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom, as fractions of the picture
 
+NEAR = 3.0  # heights of a line that it may move from look to look
 RULES = 1  # of finding, reading and joining; signs read under other rules are other signs
 PACKAGE = "rapidocr"
 VERSION = "3.10.0"  # whose weights are known here
@@ -33,6 +34,7 @@ class Line(NamedTuple):
     sure: tuple[float, ...]  # how sure each letter is
     space: tuple[float, ...]  # how sure it is that a space stands before each letter; 0 for the first
     found: float  # how sure the detector is
+    pictures: int = 1  # that the reading is made of
 
     @property
     def confidence(self) -> float:
@@ -58,12 +60,21 @@ class Sighting(NamedTuple):
         """For JSON; numbers rounded, so that they print short."""
         line = self.line
         box, sure, space = ([round(x, 4) for x in values] for values in (line.box, line.sure, line.space))
-        return [box, line.letters, sure, space, round(line.found, 3), round(self.since, 3), round(self.until, 3)]
+        times = [round(self.since, 3), round(self.until, 3)]
+        return [box, line.letters, sure, space, round(line.found, 3), line.pictures, *times]
 
     @classmethod
     def from_list(cls, values: Sequence[Any]) -> Sighting:
-        (left, top, right, bottom), letters, sure, space, found, since, until = values
-        return cls(Line((left, top, right, bottom), letters, tuple(sure), tuple(space), found), since, until)
+        (left, top, right, bottom), letters, sure, space, found, pictures, since, until = values
+        line = Line((left, top, right, bottom), letters, tuple(sure), tuple(space), found, pictures)
+        return cls(line, since, until)
+
+
+class Look(NamedTuple):
+    """A picture that was looked at."""
+
+    time: float
+    sightings: list[Sighting]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,3 +128,12 @@ def box_iou(a: Box, b: Box) -> float:
     shared = intersection(a, b)
     union = area(a) + area(b) - shared
     return shared / union if union > 0 else 0.0
+
+
+def is_near(a: Box, b: Box) -> bool:
+    """Whether two boxes lie within a few heights of each other, and are of one size."""
+    h, g = a[3] - a[1], b[3] - b[1]
+    reach = NEAR * max(h, g)
+    apart_x = max(a[0], b[0]) - min(a[2], b[2])
+    apart_y = abs((a[1] + a[3]) - (b[1] + b[3])) / 2
+    return max(h, g) <= 2.5 * min(h, g) and apart_x <= reach and apart_y <= reach

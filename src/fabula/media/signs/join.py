@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fabula.data.transcripts import Sign
-from fabula.media.signs.base import Box, SignModel, area, intersection
+from fabula.media.signs.base import Box, Look, SignModel, area, intersection
 from fabula.media.signs.gates import keep_sure_words, middle_box, refuse, split_words
 from fabula.media.signs.kinds import Placed, name_kinds
-from fabula.media.signs.looks import Look
 from fabula.media.signs.tracks import GAP, Track, follow_texts
 from fabula.media.signs.vote import Voted, fold_text, likeness, vote
 
 ALIKE = 0.75  # likeness of two voted texts that are one
 FAR = 0.25  # share of the picture that a text may have moved between two tracks of it
-COVERED = 0.5  # share of a doubtful text's box that a sure one covers, by which it is another reading of that
+COVERED = 0.5  # share of a text's box that a surer one covers, where it may be another reading of that one
+WEAK = 0.2  # times what the surer one weighs: looks · confidence
 
 
 @dataclass
@@ -130,4 +130,6 @@ def is_again(one: Candidate, other: Candidate) -> bool:
     near = min(other.track.sightings, key=lambda s: abs(s.since - one.track.start)).line.box
     box = one.track.sightings[0].line.box
     covered = intersection(box, near) / max(area(box), 1e-9)
-    return covered >= COVERED or (covered > 0 and likeness(one.text, other.text) >= ALIKE)
+    like = likeness(one.text, other.text)
+    weak = worth(one) < WEAK * worth(other)
+    return covered > 0 and (like >= ALIKE or (covered >= COVERED and (like >= 0.5 or weak)))

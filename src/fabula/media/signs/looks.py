@@ -25,7 +25,8 @@ from fabula.media.base import Pictures
 from fabula.media.decode import Video
 from fabula.media.people.base import import_cv2
 from fabula.media.pipeline import Stages
-from fabula.media.signs.base import Box, Line, Sighting, SignModel, box_iou
+from fabula.media.signs.average import Averager
+from fabula.media.signs.base import Box, Line, Look, Sighting, SignModel, box_iou
 from fabula.media.signs.ocr import Found, read_picture
 
 STRETCH = 60.0  # seconds of a film that are finished at once
@@ -39,13 +40,6 @@ MOST_GREYS = 256  # between two looks; of more, every second one is forgotten
 FOLLOWED = 60  # lines of a look whose times are refined; with more, a page of text, those of the looks serve
 
 Grey = NDArray[np.uint8]  # [H, W]
-
-
-class Look(NamedTuple):
-    """A picture that was looked at."""
-
-    time: float
-    sightings: list[Sighting]
 
 
 @dataclass
@@ -83,6 +77,7 @@ class FilmWalk:
         self.shape = (0, 0)  # width and height of the film on the screen
         self.greys: list[GreyPicture] = []  # from the last look on
         self.pending: Pending | None = None
+        self.averager = Averager(model)
         self.again = math.inf  # when the last look is to be confirmed
         self.stages = Stages()
 
@@ -152,19 +147,23 @@ class FilmWalk:
     def look(self, time: float, frame: Any, now: Stretch | None, first: bool) -> Found:
         """Read a picture; the look before it is now known whole, and goes to its stretch. `first`: of a stretch, which
         must not depend on what was read before it."""
+        if first:
+            self.averager = Averager(self.model)
         with self.stages.clock("read"):
             found = self.read(self.convert(frame), self.model)
+        with self.stages.clock("average"):
+            lines = self.averager.improve(found)
         with self.stages.clock("follow"):
             self.close(time, now)
             greys = self.greys[::-1]
-            since = [time if len(found.lines) > FOLLOWED else follow_back(greys, line, time) for line in found.lines]
+            since = [time if len(lines) > FOLLOWED else follow_back(greys, line, time) for line in lines]
         before = [] if first or self.pending is None else self.pending.lines
         confirmed = not first and time >= self.again
-        fresh = any(not is_known(line, before) for line in found.lines)
+        fresh = any(not is_known(line, before) for line in lines)
         self.again = time + AGAIN if fresh and not confirmed else math.inf
         grey = self.shrink(frame)
         self.greys = [GreyPicture(time, grey)]
-        self.pending = Pending(time, found.lines, since, grey)
+        self.pending = Pending(time, lines, since, grey)
         return found
 
     def convert(self, frame: Any) -> Pictures:

@@ -43,6 +43,7 @@ class Found:
     """The lines of a picture, and how many were not read."""
 
     lines: list[Line]
+    cuts: list[Pictures]  # the lines, level, HEIGHT pixels high
     turned: int = 0  # do not run from left to right
     surplus: int = 0  # beyond MOST_LINES
 
@@ -62,15 +63,18 @@ def read_picture(picture: Pictures, model: SignModel) -> Found:
     if surplus:
         quads = sorted(sorted(quads, key=lambda q: -q.score)[:MOST_LINES], key=lambda q: order(q))
     H, W = picture.shape[:2]
-    lines = []
+    lines: list[Line] = []
+    cuts: list[Pictures] = []
     for quad in quads:
-        letters, sure, space = recognise(cut_line(picture, quad.corners), model)
+        cut = cut_line(picture, quad.corners)
+        letters, sure, space = recognise(cut, model)
         if letters:
             left, top = quad.corners.min(0)
             right, bottom = quad.corners.max(0)
             box = (float(left / W), float(top / H), float(right / W), float(bottom / H))
             lines.append(Line(box, letters, sure, space, quad.score))
-    return Found(lines, turned, surplus)
+            cuts.append(cut)
+    return Found(lines, cuts, turned, surplus)
 
 
 def order(quad: Quad) -> tuple[float, float]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from fabula.data.transcripts import SignList
 from fabula.documents.fields import JsonDict
 from fabula.io.subtitles import signs_to_dict
-from fabula.media.signs.base import PACKAGE, VERSION, Sighting, SignModel
+from fabula.media.signs.base import PACKAGE, VERSION, Look, Sighting, SignModel
 from fabula.media.signs.join import find_signs
-from fabula.media.signs.looks import FilmWalk, Look, Stretch
+from fabula.media.signs.looks import FilmWalk, Stretch
 from fabula.media.texts import TextStage
 
 SOURCE = f"{PACKAGE} {VERSION} PP-OCRv6 small"

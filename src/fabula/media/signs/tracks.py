@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from fabula.media.signs.base import Box, Sighting, box_iou
-from fabula.media.signs.looks import Look
+from fabula.media.signs.base import Box, Look, Sighting, box_iou, is_near
 from fabula.media.signs.vote import fold_text, likeness
 
 GAP = 1.0  # seconds that a text may be missed, or hidden
-NEAR = 3.0  # heights of a line that it may move from look to look
 RECENT = 5  # sightings of a track whose text is compared
 
 
@@ -82,12 +80,3 @@ def pairs(tracks: list[Track], sightings: list[Sighting], texts: list[str]) -> I
             shared, like = box_iou(box, track.box), track.likeness(texts[i])
             if like >= (0.45 if shared >= 0.3 else 0.6):
                 yield like + shared, i, j
-
-
-def is_near(a: Box, b: Box) -> bool:
-    """Whether two boxes lie within a few heights of each other, and are of one size."""
-    h, g = a[3] - a[1], b[3] - b[1]
-    reach = NEAR * max(h, g)
-    apart_x = max(a[0], b[0]) - min(a[2], b[2])
-    apart_y = abs((a[1] + a[3]) - (b[1] + b[3])) / 2
-    return max(h, g) <= 2.5 * min(h, g) and apart_x <= reach and apart_y <= reach

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from fabula.media.signs.base import Line, set_spaces
 
 MOST = 48  # readings that vote, the surest
+MOST_WORTH = 8  # readings that one made of several pictures stands for
 ENDS = 0.15  # of the readings must reach so far as the first and the last letter
 SPACED = 0.3  # mean of what readings say for a space
 LONGEST = 400  # letters of a reading that are compared
@@ -49,8 +50,8 @@ class Column:
     space: list[float] = field(default_factory=list)
     by: set[int] = field(default_factory=set)
 
-    def add(self, reading: int, letter: str, sure: float, space: float) -> None:
-        self.weight[letter] = self.weight.get(letter, 0.0) + sure * sure
+    def add(self, reading: int, letter: str, sure: float, space: float, worth: float) -> None:
+        self.weight[letter] = self.weight.get(letter, 0.0) + worth * sure * sure
         self.sure.setdefault(letter, []).append(sure)
         self.space.append(space)
         self.by.add(reading)
@@ -80,7 +81,7 @@ def add_reading(columns: list[Column], k: int, line: Line) -> list[Column]:
     for i, j in pairs:
         column = columns[i] if i is not None else Column()
         if j is not None:
-            column.add(k, letters[j], line.sure[j], line.space[j])
+            column.add(k, letters[j], line.sure[j], line.space[j], min(line.pictures, MOST_WORTH))
         merged.append(column)
     return merged
 
@@ -160,7 +161,7 @@ def fold_text(text: str) -> str:
 def likeness(a: str, b: str) -> float:
     """How alike two texts are, from 0 to 1: 1 − edits / letters of the shorter one, the longer one's ends free.
 
-    A text that is part of another is like it, if it has three letters at least."""
+    A text that is part of another is like it, if it has three letters at least; the less so, the smaller a part."""
     if a == b:
         return 1.0
     short, long = sorted((a[:LONGEST], b[:LONGEST]), key=len)
@@ -168,7 +169,8 @@ def likeness(a: str, b: str) -> float:
         return 0.0
     if len(short) < 3:
         return 1 - edits(short, long, free=False) / len(long)
-    return max(0.0, 1 - edits(short, long, free=True) / len(short))
+    part = 0.7 + 0.3 * len(short) / len(long)
+    return part * max(0.0, 1 - edits(short, long, free=True) / len(short))
 
 
 def edits(short: str, long: str, free: bool) -> int:
