@@ -435,3 +435,18 @@ class TranscribeKeywords(TypedDict, total=False):
     rpm: float | None
     timeout: float
     retries: int
+
+
+class ReadSignsKeywords(TypedDict, total=False):
+    out: str | Path | None
+    processes: int | None
+    engine: Literal["local", "ray"]
+    address: str | None
+    work: str | Path | None
+    resume: bool
+    skip_bad: bool
+    overwrite: bool
+    kind: Literal["json", "srt", "vtt", "txt"] | None
+    fps: float
+    still: float
+    least: float
