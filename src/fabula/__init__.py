@@ -33,6 +33,7 @@ __all__ = [
     "score",
     "search",
     "stress",
+    "tell",
     "train",
     "transcribe",
     "uniform",
@@ -65,6 +66,7 @@ _HOMES = {
     "score": "fabula.verbs.scoring.score",
     "search": "fabula.verbs.searching.search",
     "stress": "fabula.verbs.trust.stress",
+    "tell": "fabula.verbs.building.tell",
     "train": "fabula.verbs.training.train",
     "transcribe": "fabula.verbs.building.transcribe",
     "uniform": "fabula.evaluate.baselines.uniform",
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
     from fabula.verbs.building.read_signs import read_signs
+    from fabula.verbs.building.tell import tell
     from fabula.verbs.building.transcribe import transcribe
     from fabula.verbs.scoring.baseline import baseline
     from fabula.verbs.scoring.cite import cite

@@ -12,9 +12,10 @@ from fabula.llm.options import EndpointOptions
 
 Style = Literal["dense", "steps", "chapters", "descriptions"]
 Shots = Literal["content", "transnetv2", "none"]
+NOBODY = "none"  # the address, where none is named
 NO_SERVER = (
     "no server is named: say --url http://127.0.0.1:8000/v1 and --model NAME for a story, "
-    "or --offline for what is found without one: shots, lines, signs, people"
+    "or --offline for what is found without one: shots, lines, signs, people, objects"
 )
 
 
@@ -22,7 +23,7 @@ NO_SERVER = (
 class TellOptions(EndpointOptions):
     """Keywords of `fabula.tell` and flags of `fabula tell`."""
 
-    url: str = option("", "Address of the server, such as http://127.0.0.1:8000/v1; fake answers nonsense.")
+    url: str = option(NOBODY, "Address of the server, such as http://127.0.0.1:8000/v1; fake answers nonsense.")
     out: tuple[Path, ...] = option(
         (), "Files to write, by their endings, or one folder.", "-o", several=True, metavar="PATH", writes=False
     )
@@ -59,8 +60,6 @@ class TellOptions(EndpointOptions):
     seed: int = option(0, "Seed of sampling; a second attempt uses the next seed.", shows_default=True)
     tries: int = option(2, "Maximum attempts when an answer cannot be read.", at_least=1, at_most=20)
     budget: float | None = option(None, "Maximum cost, in the unit of --price; no call starts beyond it.")
-    plan: bool = option(False, "Print calls, pictures and tokens, and send nothing.")
-    offline: bool = option(False, "Ask no model: shots, lines, signs and people of the films.")
     work: Path | None = option(None, "Folder of answers and finished films. Default: OUT.work.")
     skip_bad: bool = option(False, "Skip unreadable films and name them.")
     overwrite: bool = option(False, "Replace what exists at OUT.")
@@ -79,16 +78,18 @@ class TellOptions(EndpointOptions):
             raise SpecError(f"--pace {self.pace:g}; it lies between 0.1 and 20 words a second")
         if self.budget is not None and not 0 <= self.budget < 1e12:
             raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
-        if self.offline and (self.url or self.replay or self.plan):
-            raise SpecError("--offline asks no server; leave out --url, --replay and --plan, or --offline")
+
+    @property
+    def has_server(self) -> bool:
+        return self.url != NOBODY
 
     def check_url(self) -> None:
-        if self.url:
+        if self.has_server:
             super().check_url()
 
     def check_server(self) -> None:
         """Refuse a run that has nobody to ask."""
-        if not (self.url or self.replay or self.offline or self.plan):
+        if not (self.has_server or self.replay):
             raise SpecError(NO_SERVER)
 
     @property

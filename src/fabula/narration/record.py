@@ -116,6 +116,16 @@ class FilmStory:
         return not self.record["counts"]["windows failed"]
 
     @property
+    def answered(self) -> bool:
+        """Whether any window was answered, or none had to be asked."""
+        return any("failed" not in window for window in self.record["windows"])
+
+    @property
+    def failure(self) -> str | None:
+        """Why the first of its windows that failed did."""
+        return next((str(window["failed"]) for window in self.record["windows"] if "failed" in window), None)
+
+    @property
     def names(self) -> dict[int, str]:
         people: Mapping[str, str | None] = self.record["companions"]["people"]
         return {int(label[1:]) - 1: name for label, name in people.items() if name}

@@ -159,6 +159,9 @@ class Work:
         if self.fault is not None and not self.stories:
             raise self.fault
         stories = {id: self.stories[id] for id in films if id in self.stories}
+        if stories and not any(film.answered for film in stories.values()):
+            first = next(iter(stories.values()))
+            raise EndpointError(f"not one call was answered; the first: {first.failure}")
         left = [id for id in films if id not in stories and id not in self.refused]
         notes = tuple(self.library.notes.lines())
         return Narrated(stories, left, self.refused, self.stopped, self.answered, self.ledger.spent, notes)
