@@ -24,6 +24,7 @@ from fabula.narration.windows import DIGITS, Window
 LONGEST_LINE = 500  # characters of what was refused that the record keeps
 LONGEST_TITLE = 200  # characters
 SLACK = 1e-6  # seconds
+WRAPPER = lazy(r'[\s{]{0,5}"\w{1,20}"\s{0,5}:[\s\[]{0,5}')  # of a list that is cut short: no event
 TITLE = lazy(r'"title"\s{0,5}:\s{0,5}"((?:[^"\\\n]|\\.){1,400})"')
 
 
@@ -93,7 +94,7 @@ def is_plain(what: str) -> bool:
 
 
 def list_refused(audit: Audit, text: str) -> list[tuple[str, str]]:
-    refused = [(r.line, r.why) for r in audit.refused]
+    refused = [(r.line, r.why) for r in audit.refused if not WRAPPER.fullmatch(r.line)]
     if audit.unparsed and not refused:
         refused.append((text, "no event with two times"))
     return refused
