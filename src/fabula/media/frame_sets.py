@@ -6,15 +6,15 @@
     taken.signature              16 digits of it, for the signature of whatever is asked about these frames
 
 Times are the film's own, whatever rate its header claims; what the recipe's harness would say stands beside them
-(`said`). Every picture is decoded in order, none is sought. Films are walked through once, and `stream_frames` gives
-the frames as they come, so that an hour of film takes no more memory than a minute.
+(`harness_label`). Every picture is decoded in order, none is sought. A film is walked through once, and `stream_frames`
+and `stream_sets` give frames as they come, so that an hour of film takes no more memory than a minute.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -89,10 +89,11 @@ class FrameSample:
     width: int
     data: bytes = field(repr=False, compare=False)
     digest: str  # SHA-256 of the data
-    said: str = ""  # the time as the recipe's harness says it
+    harness_label: str = ""  # the time as the recipe's harness says it
+    thumbnail: Pictures | None = field(default=None, repr=False, compare=False)  # where likeness is looked at
 
     def to_dict(self) -> JsonDict:
-        fields = ("index", "time", "until", "height", "width", "said", "digest")
+        fields = ("index", "time", "until", "height", "width", "harness_label", "digest")
         return {name: getattr(self, name) for name in fields}
 
 
@@ -161,9 +162,43 @@ def take_frames_for(
 
 def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> FilmFrames:
     selection = select_frames(film, recipe)
-    threshold = recipe.distinct if isinstance(recipe, TimedRecipe) else 0.0
-    found = {sample.index: sample for sample in stream_frames(film, selection.indices, pictures, threshold)}
-    samples = [add_label(found[i], selection.label_of(k)) for k, i in enumerate(selection.indices) if i in found]
+    found = stream_frames(film, selection.indices, pictures, thumbnails=count_likeness(recipe) > 0)
+    return build_set(film, recipe, pictures, selection, {sample.index: sample for sample in found})
+
+
+def stream_sets(
+    film: FilmTimes, recipes: Sequence[FrameRecipe], pictures: PictureFormat | None = None
+) -> Iterator[FilmFrames]:
+    """The frames of several recipes of one film, windows that overlap say, in one walk: each set once it is whole.
+
+    Sets come in the order of the recipes, and memory holds the frames of those that are open."""
+    pictures = pictures or PictureFormat()
+    waiting = [(recipe, select_frames(film, recipe)) for recipe in recipes]
+    wanted = sorted({i for _, selection in waiting for i in selection.indices})
+    thumbnails = any(count_likeness(recipe) > 0 for recipe in recipes)
+    open_frames = dict[int, FrameSample]()
+    for sample in stream_frames(film, wanted, pictures, thumbnails):
+        open_frames[sample.index] = sample
+        while waiting and max(waiting[0][1].indices, default=-1) <= sample.index:
+            recipe, selection = waiting.pop(0)
+            yield build_set(film, recipe, pictures, selection, open_frames)
+        first = min((i for _, selection in waiting for i in selection.indices), default=len(film.times))
+        for i in [i for i in open_frames if i < first]:
+            del open_frames[i]
+    for recipe, selection in waiting:  # of films without a frame that is wanted
+        yield build_set(film, recipe, pictures, selection, open_frames)
+
+
+def build_set(
+    film: FilmTimes,
+    recipe: FrameRecipe,
+    pictures: PictureFormat,
+    selection: Selection,
+    found: Mapping[int, FrameSample],
+) -> FilmFrames:
+    """Frames in the recipe's order with their labels, and the record."""
+    every = [add_label(found[i], selection.label_of(k)) for k, i in enumerate(selection.indices)]
+    samples = [replace(sample, thumbnail=None) for sample in drop_alike(every, count_likeness(recipe))]
     record = {
         "frames": RECORD,
         "recipe": recipe.full(),
@@ -172,14 +207,31 @@ def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> F
         "film": describe_film(film),
         "decoder": describe_decoder(),
         "facts": selection.facts,
-        "alike": len(selection.indices) - len(samples),  # frames dropped for their likeness
+        "alike": len(every) - len(samples),  # frames dropped for their likeness
         "sent": [sample.to_dict() for sample in samples],
     }
     return FilmFrames(tuple(samples), record)
 
 
-def add_label(sample: FrameSample, said: str) -> FrameSample:
-    return replace(sample, said=said) if said else sample
+def count_likeness(recipe: FrameRecipe) -> float:
+    """How much a frame must differ from the last one; 0: all are sent."""
+    return recipe.distinct if isinstance(recipe, TimedRecipe) else 0.0
+
+
+def drop_alike(samples: Iterable[FrameSample], distinct: float) -> Iterator[FrameSample]:
+    """Without frames that differ by less than so many of 255 grey levels, in the mean of 27 × 48 fields, from the last
+    one that stays."""
+    last: Pictures | None = None
+    for sample in samples:
+        thumbnail = sample.thumbnail
+        if distinct and last is not None and thumbnail is not None and count_difference(thumbnail, last) < distinct:
+            continue
+        last = thumbnail
+        yield sample
+
+
+def add_label(sample: FrameSample, label: str) -> FrameSample:
+    return replace(sample, harness_label=label) if label else sample
 
 
 def select_frames(film: FilmTimes, recipe: FrameRecipe) -> Selection:
@@ -193,28 +245,21 @@ def select_frames(film: FilmTimes, recipe: FrameRecipe) -> Selection:
 
 
 def stream_frames(
-    film: FilmTimes, indices: Sequence[int], pictures: PictureFormat | None = None, distinct: float = 0.0
+    film: FilmTimes, indices: Iterable[int], pictures: PictureFormat | None = None, thumbnails: bool = False
 ) -> Iterator[FrameSample]:
     """The frames of these indices in the film's order, each once, as they are decoded.
 
-    `distinct`: a frame is dropped that differs from the last one given by less than so many of 255 grey levels, in the
-    mean of 27 × 48 fields. TimesDifferError: the packets' times were not those of the pictures.
-    """
+    TimesDifferError: the packets' times were not those of the pictures."""
     pictures = pictures or PictureFormat()
     wanted = sorted(set(indices))
-    video, last = Video(film.path), None
-    rest = iter(wanted)
-    following = next(rest, None)
-    count = 0
+    video, rest = Video(film.path), iter(wanted)
+    following, count = next(rest, None), 0
     for t, frame in video.walk():
         if not film.decoded:
             check_time(film, count, t)
         if count == following:
             following = next(rest, None)
-            sample, thumb = draw_sample(film, video, frame, (count, len(wanted), pictures), last, distinct)
-            if sample is not None:
-                last = thumb
-                yield sample
+            yield draw_sample(film, video, frame, (count, len(wanted), pictures), thumbnails)
         count += 1
     if count != len(film.times):
         raise differ(film, f"{count:,} pictures where its packets are {len(film.times):,}")
@@ -230,26 +275,18 @@ def differ(film: FilmTimes, problem: str) -> TimesDifferError:
 
 
 def draw_sample(
-    film: FilmTimes,
-    video: Video,
-    frame: Any,
-    wanted: tuple[int, int, PictureFormat],
-    last: Pictures | None,
-    distinct: float,
-) -> tuple[FrameSample | None, Pictures | None]:
-    """A frame as it is sent, and its thumbnail; None where it is like the last one."""
+    film: FilmTimes, video: Video, frame: Any, wanted: tuple[int, int, PictureFormat], thumbnail: bool
+) -> FrameSample:
+    """A frame as it is sent. `wanted`: its index, how many there are, and how they are written."""
     index, count, pictures = wanted
-    shown = see_upright(video, frame)
-    height, width = pictures.size(*shown, count)
+    height, width = pictures.size(*see_upright(video, frame), count)
     before = (height, width) if count_turns(frame) % 2 else (width, height)  # width first
     picture = np.ascontiguousarray(video.draw(frame, *before))
-    thumb = shrink(picture) if distinct else None
-    if thumb is not None and last is not None and count_difference(thumb, last) < distinct:
-        return None, None
     data = pictures.write(picture)
     time, until = film.times[index], film.until(index)
     digest = hashlib.sha256(data).hexdigest()
-    return FrameSample(index, float(time), float(until), height, width, data, digest), thumb
+    small = shrink(picture) if thumbnail else None
+    return FrameSample(index, float(time), float(until), height, width, data, digest, thumbnail=small)
 
 
 def count_difference(a: Pictures, b: Pictures) -> float:
