@@ -199,6 +199,11 @@ def test_windows_that_overlap_in_one_walk(tmp_path):
     assert [one.samples for one in sets] == [one.samples for one in alone]
     assert [one.record for one in sets] == [one.record for one in alone]
     assert [s.time for s in sets[1].samples] == [1 + k / 5 for k in range(10)]
+    exact = PictureFormat(resizer=resizer("qwen-vl-utils/fetch_video-size(min_pixels=784,total_pixels=80000)"))
+    counts = [recipe("fabula/even(n=4)"), recipe("fabula/even(n=8)")]  # a frame of more is smaller
+    sets = list(stream_sets(film, counts, exact))
+    assert [one.samples for one in sets] == [take_frames_for(path, one, exact).samples for one in counts]
+    assert sets[0].samples[0].height > sets[1].samples[0].height
     empty = list(stream_sets(film, [recipe("fabula/rate(start=9)"), windows[0]]))
     assert not empty[0].samples and empty[1].samples
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -161,9 +161,9 @@ def take_frames_for(
 
 
 def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> FilmFrames:
-    selection = select_frames(film, recipe)
-    found = stream_frames(film, selection.indices, pictures, thumbnails=count_likeness(recipe) > 0)
-    return build_set(film, recipe, pictures, selection, {sample.index: sample for sample in found})
+    """The same of a film that is measured."""
+    (found,) = stream_sets(film, [recipe], pictures)
+    return found
 
 
 def stream_sets(
@@ -171,22 +171,45 @@ def stream_sets(
 ) -> Iterator[FilmFrames]:
     """The frames of several recipes of one film, windows that overlap say, in one walk: each set once it is whole.
 
-    Sets come in the order of the recipes, and memory holds the frames of those that are open."""
+    Sets come in the order of the recipes, and memory holds the frames of those that are open. TimesDifferError: as
+    `walk_pictures` has it."""
     pictures = pictures or PictureFormat()
-    waiting = [(recipe, select_frames(film, recipe)) for recipe in recipes]
-    wanted = sorted({i for _, selection in waiting for i in selection.indices})
+    waiting = [OpenSet(recipe, select_frames(film, recipe), pictures) for recipe in recipes]
     thumbnails = any(count_likeness(recipe) > 0 for recipe in recipes)
-    open_frames = dict[int, FrameSample]()
-    for sample in stream_frames(film, wanted, pictures, thumbnails):
-        open_frames[sample.index] = sample
-        while waiting and max(waiting[0][1].indices, default=-1) <= sample.index:
-            recipe, selection = waiting.pop(0)
-            yield build_set(film, recipe, pictures, selection, open_frames)
-        first = min((i for _, selection in waiting for i in selection.indices), default=len(film.times))
-        for i in [i for i in open_frames if i < first]:
-            del open_frames[i]
-    for recipe, selection in waiting:  # of films without a frame that is wanted
-        yield build_set(film, recipe, pictures, selection, open_frames)
+    for index, video, frame in walk_pictures(film, {i for one in waiting for i in one.wanted}):
+        drawn = dict[tuple[int, int], FrameSample]()  # by size: a recipe's may depend on how many frames there are
+        shape = see_upright(video, frame)
+        for one in waiting:
+            if index in one.wanted:
+                size = pictures.size(*shape, len(one.selection.indices))
+                if size not in drawn:
+                    drawn[size] = draw_sample(film, video, frame, (index, size, pictures), thumbnails)
+                one.found[index] = drawn[size]
+        while waiting and waiting[0].last <= index:
+            yield waiting.pop(0).close(film)
+    for one in waiting:  # without a frame
+        yield one.close(film)
+
+
+@dataclass(slots=True)
+class OpenSet:
+    """A set whose frames are not all decoded yet."""
+
+    recipe: FrameRecipe
+    selection: Selection
+    pictures: PictureFormat
+    found: dict[int, FrameSample] = field(default_factory=dict)
+    wanted: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wanted = frozenset(self.selection.indices)
+
+    @property
+    def last(self) -> int:
+        return max(self.wanted, default=-1)
+
+    def close(self, film: FilmTimes) -> FilmFrames:
+        return build_set(film, self.recipe, self.pictures, self.selection, self.found)
 
 
 def build_set(
@@ -245,21 +268,26 @@ def select_frames(film: FilmTimes, recipe: FrameRecipe) -> Selection:
 
 
 def stream_frames(
-    film: FilmTimes, indices: Iterable[int], pictures: PictureFormat | None = None, thumbnails: bool = False
+    film: FilmTimes, indices: Iterable[int], pictures: PictureFormat | None = None
 ) -> Iterator[FrameSample]:
-    """The frames of these indices in the film's order, each once, as they are decoded.
+    """The frames of these indices in the film's order, each once, as they are decoded."""
+    pictures = pictures or PictureFormat()
+    wanted = set(indices)
+    for index, video, frame in walk_pictures(film, wanted):
+        size = pictures.size(*see_upright(video, frame), len(wanted))
+        yield draw_sample(film, video, frame, (index, size, pictures))
+
+
+def walk_pictures(film: FilmTimes, wanted: Set[int]) -> Iterator[tuple[int, Video, Any]]:
+    """Every picture of these indices as it is decoded; the others are decoded, too.
 
     TimesDifferError: the packets' times were not those of the pictures."""
-    pictures = pictures or PictureFormat()
-    wanted = sorted(set(indices))
-    video, rest = Video(film.path), iter(wanted)
-    following, count = next(rest, None), 0
+    video, count = Video(film.path), 0
     for t, frame in video.walk():
         if not film.decoded:
             check_time(film, count, t)
-        if count == following:
-            following = next(rest, None)
-            yield draw_sample(film, video, frame, (count, len(wanted), pictures), thumbnails)
+        if count in wanted:
+            yield count, video, frame
         count += 1
     if count != len(film.times):
         raise differ(film, f"{count:,} pictures where its packets are {len(film.times):,}")
@@ -275,11 +303,14 @@ def differ(film: FilmTimes, problem: str) -> TimesDifferError:
 
 
 def draw_sample(
-    film: FilmTimes, video: Video, frame: Any, wanted: tuple[int, int, PictureFormat], thumbnail: bool
+    film: FilmTimes,
+    video: Video,
+    frame: Any,
+    wanted: tuple[int, tuple[int, int], PictureFormat],
+    thumbnail: bool = False,
 ) -> FrameSample:
-    """A frame as it is sent. `wanted`: its index, how many there are, and how they are written."""
-    index, count, pictures = wanted
-    height, width = pictures.size(*see_upright(video, frame), count)
+    """A frame as it is sent. `wanted`: its index, height and width, and how it is written."""
+    index, (height, width), pictures = wanted
     before = (height, width) if count_turns(frame) % 2 else (width, height)  # width first
     picture = np.ascontiguousarray(video.draw(frame, *before))
     data = pictures.write(picture)
