@@ -75,17 +75,17 @@ def test_every_frame_tells_its_time(frames, film):
 @pytest.mark.parametrize("text", CLOCKED)
 def test_right_frames_with_right_times_give_the_right_answer(frames, film, text):
     reply = SeeingReply()
-    assert ask(frames, text, reply) == film.story() and not reply.lost
-    assert all(sight.time == sight.code.time / 1000 for sight in reply.seen[0])
+    assert ask(frames, text, reply) == film.story() and not reply.unreadable
+    assert all(sight.time == sight.code.time / 1000 for sight in reply.received[0])
 
 
 def test_half_a_second_late_is_wrong_as_computed(frames, film):
     late = ask(shift(frames, SHIFT))
-    for seen, true in zip(late, film.story(), strict=True):
-        assert seen["caption"] == true["caption"]
-        assert (seen["start"], seen["end"]) == pytest.approx((true["start"] + SHIFT, true["end"] + SHIFT))
+    for found, true in zip(late, film.story(), strict=True):
+        assert found["caption"] == true["caption"]
+        assert (found["start"], found["end"]) == pytest.approx((true["start"] + SHIFT, true["end"] + SHIFT))
         length = true["end"] - true["start"]
-        assert iou(seen, true) == pytest.approx((length - SHIFT) / (length + SHIFT))
+        assert iou(found, true) == pytest.approx((length - SHIFT) / (length + SHIFT))
 
 
 def test_without_times_it_is_wrong(frames, film):

@@ -13,6 +13,7 @@ import pytest
 from fabula.core.errors import InputError, SpecError
 from fabula.media.coded.code import PictureCode, UnreadablePictureError, draw_code, read_code
 from fabula.media.coded.server import decode_picture
+from fabula.media.decode import ENDINGS, Video
 from fabula.media.film_times import measure_times
 from fabula.media.frame_sets import (
     FrameSample,
@@ -21,6 +22,7 @@ from fabula.media.frame_sets import (
     label_times,
     sign_record,
     stream_frames,
+    stream_sets,
     take_frames_for,
 )
 from fabula.media.sampling import recipe, resizer
@@ -73,7 +75,7 @@ def test_other_harnesses_go_by_the_average_rate(tmp_path):
     frames = take_frames_for(path, "lmms-eval/llava_vid(max_frames_num=5,force_sample=true)")
     assert [sample.index for sample in frames.samples] == [0, 2, 5, 7, 10]
     assert [round(sample.time, 3) for sample in frames.samples] == [VARIABLE[i] / 1000 for i in (0, 2, 5, 7, 10)]
-    wrong = [abs(float(sample.said[:-1]) - sample.time) for sample in frames.samples]
+    wrong = [abs(float(sample.harness_label[:-1]) - sample.time) for sample in frames.samples]
     assert max(wrong) > 0.3
 
 
@@ -186,3 +188,37 @@ def test_a_picture_that_holds_no_code():
     other[24:48, 27:54] ^= 255  # one block: its bits no longer agree with their check
     with pytest.raises(UnreadablePictureError):
         read_code(other)
+
+
+def test_windows_that_overlap_in_one_walk(tmp_path):
+    path = write_film(tmp_path / "c.mp4", STEADY)  # 4 s
+    film = measure_times(path)
+    windows = [recipe(f"fabula/rate(fps=5,start={a},end={a + 2})") for a in (0, 1, 2)]
+    sets = list(stream_sets(film, windows, PictureFormat(side=96)))
+    alone = [take_frames_for(path, window, PictureFormat(side=96)) for window in windows]
+    assert [one.samples for one in sets] == [one.samples for one in alone]
+    assert [one.record for one in sets] == [one.record for one in alone]
+    assert [s.time for s in sets[1].samples] == [1 + k / 5 for k in range(10)]
+    exact = PictureFormat(resizer=resizer("qwen-vl-utils/fetch_video-size(min_pixels=784,total_pixels=80000)"))
+    counts = [recipe("fabula/even(n=4)"), recipe("fabula/even(n=8)")]  # a frame of more is smaller
+    sets = list(stream_sets(film, counts, exact))
+    assert [one.samples for one in sets] == [take_frames_for(path, one, exact).samples for one in counts]
+    assert sets[0].samples[0].height > sets[1].samples[0].height
+    empty = list(stream_sets(film, [recipe("fabula/rate(start=9)"), windows[0]]))
+    assert not empty[0].samples and empty[1].samples
+
+
+@pytest.mark.slow
+def test_real_films(shared_data):
+    """Each frame is the picture that decoding gives at that index, and its time the one at which that appears."""
+    for path in sorted((shared_data / "videos").glob("*.*")):
+        if path.suffix not in ENDINGS:
+            continue
+        frames = take_frames_for(path, "fabula/rate(fps=2)", PictureFormat(side=0, kind="png"))
+        wanted = {sample.index: sample for sample in frames.samples}
+        film = list(Video(path))
+        times = sorted(t for t, _ in film)  # an old AVI numbers its pictures out of order
+        for index, sample in wanted.items():
+            assert sample.time == times[index] < sample.until, path.name
+            assert np.array_equal(decode_picture(sample.data), film[index][1]), path.name
+        assert len(frames.samples) > 3

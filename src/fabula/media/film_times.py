@@ -3,13 +3,13 @@
     packets   the container's list of times, without decoding: a thousandth of the work, and right for most films
     pictures  every picture decoded: what the packets must agree with when the frames are taken (media/frame_sets.py)
 
-A file whose packets bear no times, or the same one twice, is decoded at once.
+A file whose packets bear no times, or the same one twice, is decoded at once. Pictures come out of a decoder in the
+order in which they are shown; some old AVI files number them otherwise, and there the k-th picture has the k-th time.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
@@ -118,12 +118,4 @@ def decode_times(path: Path) -> FilmTimes:
         if not times:
             shape = see_upright(video, frame)
         times.append(t)
-    return FilmTimes(path, sort_times(times), video.end, rate, header, *shape, decoded=True)
-
-
-def sort_times(times: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """A damaged clock may step back: a picture appears no earlier than the one before it."""
-    out: list[Fraction] = []
-    for t in times:
-        out.append(t if not out else max(t, out[-1]))
-    return tuple(out)
+    return FilmTimes(path, tuple(sorted(times)), video.end, rate, header, *shape, decoded=True)

@@ -34,7 +34,7 @@ def time_images(
     for sample, label in zip(frames.samples, frames.labels(digits), strict=True):
         tokens = PICTURE if cost is None else cost.of_pictures(sample.height, sample.width)
         image = Image(sample.digest, sample.data, kind, tokens)
-        shown = sample.said or label if times == "recipe" else label
+        shown = sample.harness_label or label if times == "recipe" else label
         found.append(TimedImage(image, sample.time, trim_unit(shown)))
     return found
 

@@ -6,15 +6,15 @@
     taken.signature              16 digits of it, for the signature of whatever is asked about these frames
 
 Times are the film's own, whatever rate its header claims; what the recipe's harness would say stands beside them
-(`said`). Every picture is decoded in order, none is sought. Films are walked through once, and `stream_frames` gives
-the frames as they come, so that an hour of film takes no more memory than a minute.
+(`harness_label`). Every picture is decoded in order, none is sought. A film is walked through once, and `stream_frames`
+and `stream_sets` give frames as they come, so that an hour of film takes no more memory than a minute.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -89,10 +89,11 @@ class FrameSample:
     width: int
     data: bytes = field(repr=False, compare=False)
     digest: str  # SHA-256 of the data
-    said: str = ""  # the time as the recipe's harness says it
+    harness_label: str = ""  # the time as the recipe's harness says it
+    thumbnail: Pictures | None = field(default=None, repr=False, compare=False)  # where likeness is looked at
 
     def to_dict(self) -> JsonDict:
-        fields = ("index", "time", "until", "height", "width", "said", "digest")
+        fields = ("index", "time", "until", "height", "width", "harness_label", "digest")
         return {name: getattr(self, name) for name in fields}
 
 
@@ -160,10 +161,67 @@ def take_frames_for(
 
 
 def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> FilmFrames:
-    selection = select_frames(film, recipe)
-    threshold = recipe.distinct if isinstance(recipe, TimedRecipe) else 0.0
-    found = {sample.index: sample for sample in stream_frames(film, selection.indices, pictures, threshold)}
-    samples = [add_label(found[i], selection.label_of(k)) for k, i in enumerate(selection.indices) if i in found]
+    """The same of a film that is measured."""
+    (found,) = stream_sets(film, [recipe], pictures)
+    return found
+
+
+def stream_sets(
+    film: FilmTimes, recipes: Sequence[FrameRecipe], pictures: PictureFormat | None = None
+) -> Iterator[FilmFrames]:
+    """The frames of several recipes of one film, windows that overlap say, in one walk: each set once it is whole.
+
+    Sets come in the order of the recipes, and memory holds the frames of those that are open. TimesDifferError: as
+    `walk_pictures` has it."""
+    pictures = pictures or PictureFormat()
+    waiting = [OpenSet(recipe, select_frames(film, recipe), pictures) for recipe in recipes]
+    thumbnails = any(count_likeness(recipe) > 0 for recipe in recipes)
+    for index, video, frame in walk_pictures(film, {i for one in waiting for i in one.wanted}):
+        drawn = dict[tuple[int, int], FrameSample]()  # by size: a recipe's may depend on how many frames there are
+        shape = see_upright(video, frame)
+        for one in waiting:
+            if index in one.wanted:
+                size = pictures.size(*shape, len(one.selection.indices))
+                if size not in drawn:
+                    drawn[size] = draw_sample(film, video, frame, (index, size, pictures), thumbnails)
+                one.found[index] = drawn[size]
+        while waiting and waiting[0].last <= index:
+            yield waiting.pop(0).close(film)
+    for one in waiting:  # without a frame
+        yield one.close(film)
+
+
+@dataclass(slots=True)
+class OpenSet:
+    """A set whose frames are not all decoded yet."""
+
+    recipe: FrameRecipe
+    selection: Selection
+    pictures: PictureFormat
+    found: dict[int, FrameSample] = field(default_factory=dict)
+    wanted: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wanted = frozenset(self.selection.indices)
+
+    @property
+    def last(self) -> int:
+        return max(self.wanted, default=-1)
+
+    def close(self, film: FilmTimes) -> FilmFrames:
+        return build_set(film, self.recipe, self.pictures, self.selection, self.found)
+
+
+def build_set(
+    film: FilmTimes,
+    recipe: FrameRecipe,
+    pictures: PictureFormat,
+    selection: Selection,
+    found: Mapping[int, FrameSample],
+) -> FilmFrames:
+    """Frames in the recipe's order with their labels, and the record."""
+    every = [add_label(found[i], selection.label_of(k)) for k, i in enumerate(selection.indices)]
+    samples = [replace(sample, thumbnail=None) for sample in drop_alike(every, count_likeness(recipe))]
     record = {
         "frames": RECORD,
         "recipe": recipe.full(),
@@ -172,14 +230,31 @@ def take_set(film: FilmTimes, recipe: FrameRecipe, pictures: PictureFormat) -> F
         "film": describe_film(film),
         "decoder": describe_decoder(),
         "facts": selection.facts,
-        "alike": len(selection.indices) - len(samples),  # frames dropped for their likeness
+        "alike": len(every) - len(samples),  # frames dropped for their likeness
         "sent": [sample.to_dict() for sample in samples],
     }
     return FilmFrames(tuple(samples), record)
 
 
-def add_label(sample: FrameSample, said: str) -> FrameSample:
-    return replace(sample, said=said) if said else sample
+def count_likeness(recipe: FrameRecipe) -> float:
+    """How much a frame must differ from the last one; 0: all are sent."""
+    return recipe.distinct if isinstance(recipe, TimedRecipe) else 0.0
+
+
+def drop_alike(samples: Iterable[FrameSample], distinct: float) -> Iterator[FrameSample]:
+    """Without frames that differ by less than so many of 255 grey levels, in the mean of 27 × 48 fields, from the last
+    one that stays."""
+    last: Pictures | None = None
+    for sample in samples:
+        thumbnail = sample.thumbnail
+        if distinct and last is not None and thumbnail is not None and count_difference(thumbnail, last) < distinct:
+            continue
+        last = thumbnail
+        yield sample
+
+
+def add_label(sample: FrameSample, label: str) -> FrameSample:
+    return replace(sample, harness_label=label) if label else sample
 
 
 def select_frames(film: FilmTimes, recipe: FrameRecipe) -> Selection:
@@ -193,28 +268,26 @@ def select_frames(film: FilmTimes, recipe: FrameRecipe) -> Selection:
 
 
 def stream_frames(
-    film: FilmTimes, indices: Sequence[int], pictures: PictureFormat | None = None, distinct: float = 0.0
+    film: FilmTimes, indices: Iterable[int], pictures: PictureFormat | None = None
 ) -> Iterator[FrameSample]:
-    """The frames of these indices in the film's order, each once, as they are decoded.
-
-    `distinct`: a frame is dropped that differs from the last one given by less than so many of 255 grey levels, in the
-    mean of 27 × 48 fields. TimesDifferError: the packets' times were not those of the pictures.
-    """
+    """The frames of these indices in the film's order, each once, as they are decoded."""
     pictures = pictures or PictureFormat()
-    wanted = sorted(set(indices))
-    video, last = Video(film.path), None
-    rest = iter(wanted)
-    following = next(rest, None)
-    count = 0
+    wanted = set(indices)
+    for index, video, frame in walk_pictures(film, wanted):
+        size = pictures.size(*see_upright(video, frame), len(wanted))
+        yield draw_sample(film, video, frame, (index, size, pictures))
+
+
+def walk_pictures(film: FilmTimes, wanted: Set[int]) -> Iterator[tuple[int, Video, Any]]:
+    """Every picture of these indices as it is decoded; the others are decoded, too.
+
+    TimesDifferError: the packets' times were not those of the pictures."""
+    video, count = Video(film.path), 0
     for t, frame in video.walk():
         if not film.decoded:
             check_time(film, count, t)
-        if count == following:
-            following = next(rest, None)
-            sample, thumb = draw_sample(film, video, frame, (count, len(wanted), pictures), last, distinct)
-            if sample is not None:
-                last = thumb
-                yield sample
+        if count in wanted:
+            yield count, video, frame
         count += 1
     if count != len(film.times):
         raise differ(film, f"{count:,} pictures where its packets are {len(film.times):,}")
@@ -233,23 +306,18 @@ def draw_sample(
     film: FilmTimes,
     video: Video,
     frame: Any,
-    wanted: tuple[int, int, PictureFormat],
-    last: Pictures | None,
-    distinct: float,
-) -> tuple[FrameSample | None, Pictures | None]:
-    """A frame as it is sent, and its thumbnail; None where it is like the last one."""
-    index, count, pictures = wanted
-    shown = see_upright(video, frame)
-    height, width = pictures.size(*shown, count)
+    wanted: tuple[int, tuple[int, int], PictureFormat],
+    thumbnail: bool = False,
+) -> FrameSample:
+    """A frame as it is sent. `wanted`: its index, height and width, and how it is written."""
+    index, (height, width), pictures = wanted
     before = (height, width) if count_turns(frame) % 2 else (width, height)  # width first
     picture = np.ascontiguousarray(video.draw(frame, *before))
-    thumb = shrink(picture) if distinct else None
-    if thumb is not None and last is not None and count_difference(thumb, last) < distinct:
-        return None, None
     data = pictures.write(picture)
     time, until = film.times[index], film.until(index)
     digest = hashlib.sha256(data).hexdigest()
-    return FrameSample(index, float(time), float(until), height, width, data, digest), thumb
+    small = shrink(picture) if thumbnail else None
+    return FrameSample(index, float(time), float(until), height, width, data, digest, thumbnail=small)
 
 
 def count_difference(a: Pictures, b: Pictures) -> float:

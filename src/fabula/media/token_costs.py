@@ -96,15 +96,15 @@ def count_crops(height: int, width: int) -> float:
     return 729 * (1 + min(9, crops if crops > 1 else 0))
 
 
-COSTS = (
-    TokenCost("qwen3", r"qwen-?3", count_squares(32), count_video_squares(16, PAIR_MARK)),
-    TokenCost("qwen2.5", r"qwen-?2\.5", count_squares(28), count_video_squares(14, 0)),
-    TokenCost("qwen2", r"qwen-?2|qwen.*vl", count_squares(28), count_video_squares(14, 0)),
+COSTS = (  # a LLaVA on Qwen's words is a LLaVA
     TokenCost("llava-onevision", r"llava.*one-?vision|llava-ov", count_crops, cost_frames(196, 1)),
     TokenCost("llava-next-video", r"llava.*(next|1\.6).*video|llava-video", cost_picture(576), cost_frames(144)),
     TokenCost("llava-1.5", r"llava", cost_picture(576), cost_frames(576)),
     TokenCost("internvl", r"internvl|internvideo", count_tiles, cost_frames(256)),
     TokenCost("timechat", r"timechat|vtg-?llm", cost_picture(32), cost_windows),
+    TokenCost("qwen3", r"qwen-?3", count_squares(32), count_video_squares(16, PAIR_MARK)),
+    TokenCost("qwen2.5", r"qwen-?2\.5", count_squares(28), count_video_squares(14, 0)),
+    TokenCost("qwen2", r"qwen-?2|qwen.*vl", count_squares(28), count_video_squares(14, 0)),
     TokenCost("other", r"", cost_picture(PICTURE - BORDERS), cost_frames(PICTURE)),
 )
 

@@ -11,6 +11,7 @@ from fabula.documents.fields import JsonDict
 from fabula.llm.call import Call, Image, Part, Text
 from fabula.llm.layouts import Layout, TimedImage, layout
 from fabula.llm.prompts import Prompt
+from fabula.media.frame_calls import time_images
 from fabula.media.frame_sets import PictureFormat, label_times
 from fabula.media.sampling import recipe
 from fabula.media.token_costs import TokenCost, find_cost
@@ -49,6 +50,7 @@ class WindowContext:
 
     duration: float  # of the film
     companions: Companions
+    film: str = ""  # its id, for the record
     earlier: Sequence[Happening] = ()
     cuts: Sequence[float] = ()
     gaps: Sequence[Gap] = ()
@@ -132,14 +134,22 @@ class Asking:
                 portraits += [Text(f"{person.label}:"), person.portrait]
         schema = OF_WINDOW if self.schema_wanted else None
         parameters = {**self.parameters(tried), **arranged.parameters}
-        return Call(self.options.model, parameters=parameters, schema=schema, parts=(*portraits, *shown))
+        provenance = {
+            "film": context.film,
+            "window": [frames.window.start, frames.window.end],
+            **self.source.describe(),
+            **frames.to_dict(),
+        }
+        return Call(
+            self.options.model,
+            parameters=parameters,
+            schema=schema,
+            parts=(*portraits, *shown),
+            provenance=provenance,
+        )
 
     def time_images(self, frames: WindowFrames) -> list[TimedImage]:
-        labels = label_times(frames.samples)
-        return [
-            TimedImage(Image(s.digest, s.data, tokens=self.cost.of_pictures(s.height, s.width)), s.time, label)
-            for s, label in zip(frames.samples, labels, strict=True)
-        ]
+        return time_images(frames.frames, self.cost)
 
     def write_prompt(self, window: Window, context: WindowContext, people: Sequence[Person]) -> str:
         companions, style = context.companions, self.options.style

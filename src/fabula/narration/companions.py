@@ -158,7 +158,10 @@ class Library:
                 texts, remarks = read_signs(path)
                 notes.extend(remarks)
                 written |= {film.video: film.signs for film in texts}
-        return cls(spoken, written, None if people is None else Cast.load(people), notes)
+        cast = None if people is None else Cast.load(people)
+        for remark in cast.remarks if cast else ():
+            notes.add(remark)
+        return cls(spoken, written, cast, notes)
 
     def of_film(self, id: str) -> Companions:
         """What goes with a film. A store that does not have it is noted."""

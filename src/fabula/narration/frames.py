@@ -1,7 +1,8 @@
 """The frames of a film's windows, in one walk over the film: a window's frames come as soon as its last one is decoded.
 
 Each window is a clip of its own to the frame recipe, so that "32 frames" are 32 of the window. Frames that two windows
-share are decoded and written once. What is in memory are the frames of the windows that are not complete yet.
+share are decoded and written once. What is in memory are the frames of the windows that are not complete yet
+(media/frame_sets.py).
 """
 
 from __future__ import annotations
@@ -9,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
-from fabula.core.errors import InputError
 from fabula.documents.fields import JsonDict
 from fabula.media.film_times import FilmTimes
 from fabula.media.frame_sets import (
+    FilmFrames,
     FrameSample,
     PictureFormat,
     describe_decoder,
     select_frames,
-    stream_frames,
+    stream_sets,
 )
-from fabula.media.sampling.base import FrameRecipe, Selection
+from fabula.media.sampling.base import FrameRecipe, Selection, VideoFacts, refuse
 from fabula.media.sampling.fabula import TimedRecipe
 from fabula.narration.options import Shots
-from fabula.narration.windows import Window
+from fabula.narration.windows import DIGITS, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,36 @@ class WindowFrames:
     """The frames of a window, in the order in which they are sent."""
 
     window: Window
-    samples: tuple[FrameSample, ...]
-    wanted: int  # frames that the recipe asked for, with those that were dropped for their likeness
+    frames: FilmFrames
+
+    @property
+    def samples(self) -> tuple[FrameSample, ...]:
+        return self.frames.samples
 
     def to_dict(self) -> JsonDict:
-        return {
-            "alike": self.wanted - len(self.samples),
-            "sent": [{n: v for n, v in sample.to_dict().items() if n != "said" or v} for sample in self.samples],
-        }
+        sent = [{n: v for n, v in one.items() if n != "harness_label" or v} for one in self.frames.record["sent"]]
+        return {"alike": self.frames.record["alike"], "sent": sent}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClipRecipe(FrameRecipe):
+    """Another harness's recipe, for which the pictures from `first` to `stop` are a video of their own."""
+
+    name: ClassVar[str] = "clip"
+
+    inner: FrameRecipe
+    first: int
+    stop: int
+
+    def select(self, video: VideoFacts) -> Selection:
+        count = self.stop - self.first
+        selection = self.inner.select(replace(video, frames=count, header_frames=count, duration=None))
+        if outside := selection.outside(count):
+            refuse("IndexError", f"{self.inner} asks for frame {outside[0]} of {count} of a window")
+        return replace(selection, indices=tuple(self.first + i for i in selection.indices))
+
+    def full(self) -> str:
+        return self.inner.full()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,58 +80,29 @@ class FrameSource:
             "decoder": describe_decoder(),
         }
 
-    def select(self, film: FilmTimes, window: Window) -> Selection:
-        """Indices of the film's pictures for one window."""
+    def recipe_of(self, film: FilmTimes, window: Window) -> FrameRecipe:
+        """The recipe of one window."""
         recipe = self.recipe
-        if isinstance(recipe, TimedRecipe):
-            start = max(recipe.start, window.start)
-            end = window.end if recipe.end is None else min(recipe.end, window.end)
-            if start >= end:
-                return Selection(())
-            last = end >= film.duration
-            return select_frames(film, replace(recipe, start=start, end=None if last else end))
-        first, stop = find_pictures(film, window)
-        facts = replace(film.facts(), frames=stop - first, header_frames=stop - first, duration=None)
-        selection = recipe.select(facts)
-        if outside := selection.outside(stop - first):
-            raise InputError(
-                f"the recipe {recipe} asks for picture {outside[0]} of {stop - first} in a window",
-                file=film.path,
-                hint="choose another --frames",
-            )
-        return replace(selection, indices=tuple(first + i for i in selection.indices))
+        if not isinstance(recipe, TimedRecipe):
+            first, stop = find_pictures(film, window)
+            return ClipRecipe(inner=recipe, first=first, stop=stop)
+        start = max(recipe.start, window.start)
+        end = window.end if recipe.end is None else min(recipe.end, window.end)
+        if start >= end:
+            return ClipRecipe(inner=recipe, first=0, stop=0)
+        is_last = recipe.end is None and end >= film.duration
+        return replace(recipe, start=start, end=None if is_last else end)
+
+    def count(self, film: FilmTimes, window: Window) -> int:
+        """How many frames a window has, alike ones included."""
+        return len(select_frames(film, self.recipe_of(film, window)).indices)
 
     def walk(self, film: FilmTimes, windows: Sequence[Window]) -> Iterator[WindowFrames]:
         """The frames of window after window. TimesDifferError: the film must be measured exactly."""
-        chosen = [self.select(film, window).indices for window in windows]
-        union = sorted({i for indices in chosen for i in indices})
-        threshold = self.recipe.distinct if isinstance(self.recipe, TimedRecipe) else 0.0
-        samples: dict[int, FrameSample] = {}
-        last: FrameSample | None = None
-        stream = stream_frames(film, union, self.pictures, threshold)
-        current = next(stream, None)
-        lowest = find_lowest(chosen, len(film.times))
-        for k, (window, indices) in enumerate(zip(windows, chosen, strict=True)):
-            final = max(indices, default=-1)
-            while current is not None and current.index <= final:
-                samples[current.index] = last = current
-                current = next(stream, None)
-            sent = [samples[i] for i in indices if i in samples]
-            if not sent and indices:  # a still that began before the window
-                before = [s for s in samples.values() if s.index <= final]
-                sent = before[-1:] or ([last] if last is not None else [])
-            yield WindowFrames(window, tuple(sent), len(indices))
-            samples = {i: s for i, s in samples.items() if i >= lowest[k + 1] or s is last}
-        while current is not None:  # to the end, so that a film that breaks off is refused
-            current = next(stream, None)
-
-
-def find_lowest(chosen: Sequence[Sequence[int]], count: int) -> list[int]:
-    """The first picture that any window from the k-th on needs; `count` behind the last window."""
-    lowest = [count]
-    for indices in reversed(chosen):
-        lowest.append(min(lowest[-1], min(indices, default=count)))
-    return lowest[::-1]
+        sets = stream_sets(film, [self.recipe_of(film, window) for window in windows], self.pictures)
+        waiting = iter(windows)
+        for frames in sets:  # to the end of the film, so that one that breaks off is refused
+            yield WindowFrames(next(waiting), frames)
 
 
 def find_pictures(film: FilmTimes, window: Window) -> tuple[int, int]:
@@ -123,4 +118,4 @@ def find_cuts(path: Path, detector: Shots) -> list[float]:
         return []
     from fabula.media.shots import find_shots
 
-    return [round(float(start), 3) for start, _ in find_shots(path, detector)[1:]]
+    return [round(float(start), DIGITS) for start, _ in find_shots(path, detector)[1:]]

@@ -127,7 +127,7 @@ def plan_film(id: str, path: Path, asking: Asking, library: Library) -> FilmPlan
     windows = cut_windows(film.duration, o.window, o.overlap)
     pictures = tokens = 0
     for window in windows:
-        count = len(source.select(film, window).indices)
+        count = source.count(film, window)
         height, width = source.pictures.size(film.height, film.width, max(1, count))
         people = companions.people_of(window)
         prompt = asking.write_prompt(window, WindowContext(film.duration, companions), people)

@@ -240,7 +240,7 @@ class Work:
     def worst_of_window(self, film: FilmTimes, window: Window, companions: Companions) -> float:
         """What the call of a window may cost, before its frames are decoded."""
         source = self.asking.source
-        count = len(source.select(film, window).indices)
+        count = source.count(film, window)
         height, width = source.pictures.size(film.height, film.width, max(1, count))
         context = WindowContext(film.duration, companions)
         people = companions.people_of(window)
@@ -413,7 +413,7 @@ class FilmWork:
         if not frames.samples:
             asked.reading = Reading((), changed={"no frame in the window": 1})
             return WindowRecord(frames.window, sent, asked)
-        context = WindowContext(film.film.duration, film.companions, earlier, film.cuts, film.gaps)
+        context = WindowContext(film.film.duration, film.companions, film.id, earlier, film.cuts, film.gaps)
         share = film.shares[frames.window.index]
         for tried in range(asking.options.tries):
             if asked.reading is not None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from fabula.core.errors import SpecError
+from fabula.llm.layouts import LAYOUTS
 from fabula.media.sampling import all_recipes, all_resizers, recipe, resizer
 from fabula.media.sampling._roundings import spread_even, spread_float32, spread_floor, step_float32
 from fabula.media.sampling.base import RecipeError, VideoFacts
 from fabula.media.sampling.vllm import JpegVideo
+from fabula.verbs.scoring.listing import TABLES
 
 TEN_SECONDS = VideoFacts(300, 30.0)  # 300 frames, 30 a second
 
@@ -146,3 +150,33 @@ def test_ours_read_the_films_own_times():
     assert capped.indices == (0, 1)  # at 0 and .8 s
     part = recipe("fabula/even(n=2,start=0.5,end=1.5)").select_times(times, Fraction(16, 10))  # type: ignore[attr-defined]
     assert part.indices == (1, 2)  # at .75 and 1.25 s
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "frames.md"
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="docs/ is not beside the package: not a checkout")
+def test_the_page_has_every_recipe_as_it_is():
+    text = PAGE.read_text(encoding="utf-8")
+    rows = [
+        f"| `{c.name}` | {c.about} | {c.trap or '–'} | {f'{c.origin} {c.version}'.strip()} |"
+        for c in (*all_recipes(), *all_resizers())
+    ]
+    assert [row for row in rows if row not in text] == []
+    assert f"{len(list(all_recipes()))} samplers" in (PAGE.parent / "index.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="docs/ is not beside the package: not a checkout")
+def test_the_pages_examples_answer_what_stands_there():
+    examples = doctest.DocTestParser().get_doctest(PAGE.read_text(encoding="utf-8"), {}, "frames", str(PAGE), 0)
+    assert len(examples.examples) == 6
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_the_list():
+    head, rows = TABLES["frames"](lambda line: None)
+    assert len(rows) == len(list(all_recipes())) + len(list(all_resizers())) and len({row[0] for row in rows}) == len(
+        rows
+    )
+    assert all(len(row) == len(head) for row in rows)
+    assert [row[0] for row in TABLES["layouts"](lambda line: None)[1]] == [cls.name for cls in LAYOUTS]

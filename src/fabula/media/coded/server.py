@@ -57,7 +57,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenEvent:
+class ObservedEvent:
     """An event as the pictures and their times tell of it."""
 
     start: float
@@ -69,20 +69,22 @@ class SeenEvent:
 
 @dataclass
 class SeeingReply:
-    """A reply function of llm/fake.py. `seen` holds what was seen, one list a request, and `lost` what could not be."""
+    """A reply function of llm/fake.py.
+
+    `received` holds the pictures of every request, `unreadable` why others could not be read."""
 
     fault: Fault | None = None
     when: Callable[[int], bool] = lambda n: True  # whether the n-th request, from 1, has the fault
-    seen: list[list[Sight]] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
+    received: list[list[Sight]] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __call__(self, body: Body) -> str:
         sights, problems = look(body)
         with self.lock:
-            self.seen.append(sights)
-            self.lost += problems
-            fault = self.fault if self.when(len(self.seen)) else None
+            self.received.append(sights)
+            self.unreadable += problems
+            fault = self.fault if self.when(len(self.received)) else None
         if fault == "late":
             sights = shift_times(sights)
         return answer(body, find_events(sights), fault, [s.code for s in sights])
@@ -193,7 +195,7 @@ def shift_times(sights: Sequence[Sight]) -> list[Sight]:
 # ── what is answered ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find_events(sights: Sequence[Sight]) -> list[SeenEvent]:
+def find_events(sights: Sequence[Sight]) -> list[ObservedEvent]:
     """Events in the order in which they begin. A picture without a time counts as that of its number, from 0."""
     by_event: dict[tuple[int, int], list[tuple[int, Sight]]] = {}
     for k, sight in enumerate(sights):
@@ -207,19 +209,19 @@ def find_events(sights: Sequence[Sight]) -> list[SeenEvent]:
         code = group[0][1].code
         frames = group[0][0] + 1, group[-1][0] + 1
         spans = round(max(0.0, start), 3), round(end, 3)
-        events.append(SeenEvent(*spans, write_caption(code), tuple(code.names()), frames))
+        events.append(ObservedEvent(*spans, write_caption(code), tuple(code.names()), frames))
     return sorted(events, key=lambda event: event.start)
 
 
-def answer(body: Body, events: Sequence[SeenEvent], fault: Fault | None, codes: Sequence[PictureCode] = ()) -> str:
+def answer(body: Body, events: Sequence[ObservedEvent], fault: Fault | None, codes: Sequence[PictureCode] = ()) -> str:
     """The answer to what the request asks for, with this fault."""
     words = read_words(body)
-    asked = [event for event in events if event.caption in words]
+    queried = [event for event in events if event.caption in words]
     if wants_events(body):
         rows = [dict(zip(("start", "end", "caption"), write_row(e, fault), strict=True)) for e in events]
         text = json.dumps({"events": rows}, ensure_ascii=False)
-    elif asked:
-        start, end, _ = write_row(asked[0], fault)
+    elif queried:
+        start, end, _ = write_row(queried[0], fault)
         unit = "" if fault == "clock" else " seconds"
         text = f"从 {start} 秒到 {end} 秒" if fault == "chinese" else f"{start} - {end}{unit}"
     elif "who" in words.lower().split():
@@ -242,7 +244,7 @@ def wants_events(body: Body) -> bool:
     return "events" in schema.get("properties", {}) or '"events"' in read_words(body)
 
 
-def write_row(event: SeenEvent, fault: Fault | None) -> tuple[Any, Any, str]:
+def write_row(event: ObservedEvent, fault: Fault | None) -> tuple[Any, Any, str]:
     """Start, end and caption as they are answered."""
     start, end = event.start, event.end
     caption = event.caption

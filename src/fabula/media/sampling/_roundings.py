@@ -15,6 +15,8 @@ import math
 
 import numpy as np
 
+from fabula.media.sampling.base import refuse
+
 LANES = 8  # floats of a vector; torch adds two at a time
 
 
@@ -30,6 +32,8 @@ def spread_even(start: int, end: int, n: int) -> list[int]:
 
 def spread(start: float, end: float, n: int) -> list[float]:
     """n points from start to end: start + i·step, and the end itself."""
+    if n < 0:
+        refuse("ValueError", f"{n} frames")
     if n <= 1:
         return [start][:n]
     step = (end - start) / (n - 1)

@@ -92,8 +92,6 @@ class Qwen3VL(FrameRecipe):
         n = self.num_frames
         if n is None:
             n = min(max(int(divide(T, f, "the frame rate") * (2 if self.fps is None else self.fps)), LEAST), MOST, T)
-        if n < 0:
-            refuse("ValueError", f"{n} frames")
         indices = spread_even(0, T - 1, n)
         times = label_pairs(indices, f) if f else ()
         return Selection(tuple(indices), one_digit(times), times, PAIR)
