@@ -443,3 +443,22 @@ def test_codes_survive_the_size_that_is_sent(shelf):
     for frames in source.walk(film, cut_windows(film.duration, 60.0, 10.0)):
         codes = [read_code(decode_picture(s.data)) for s in frames.samples]
         assert [code.time / 1000 for code in codes] == [s.time for s in frames.samples]
+
+
+def test_a_kill_while_files_are_written_leaves_nothing_that_is_refused(shelf, tmp_path, monkeypatch):
+    from fabula.narration import outputs
+
+    def die(path, pieces):
+        if path.suffix == ".srt":
+            raise KeyboardInterrupt
+        write(path, pieces)
+
+    write = outputs.write_text
+    with serving(Server(reply=SeeingReply())) as server:
+        for _ in range(2):
+            monkeypatch.setattr(outputs, "write_text", die)
+            with pytest.raises(KeyboardInterrupt):
+                run(server.url, shelf / "films", out=tmp_path / "out", to="submission,srt")
+            monkeypatch.setattr(outputs, "write_text", write)
+            assert run(server.url, shelf / "films", out=tmp_path / "out", to="submission,srt").finished
+    assert len(read_files(tmp_path / "out")) == 5

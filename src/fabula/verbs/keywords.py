@@ -469,8 +469,8 @@ class EndpointKeywords(TypedDict, total=False):
 
 
 class TellKeywords(EndpointKeywords, total=False):
-    out: str | Path | Paths
-    to: str | Names
+    out: Paths
+    to: Names
     style: Literal["dense", "steps", "chapters", "descriptions"]
     language: str | None
     frames: str
