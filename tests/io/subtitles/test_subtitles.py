@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -372,6 +374,32 @@ def test_signs_that_are_wrong(entry: str, seen: str, put: Put) -> None:
     with pytest.raises(InputError) as caught:
         read_signs(put(text, "signs.jsonl"))
     assert seen in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 200_000 + ">",
+        "00:00:01,000" + " " * 200_000 + "-->" + " " * 200_000,
+        "1" * 200_000 + "-->",
+        "-->" * 60_000,
+        "<" * 30_000 + "i>" * 30_000,
+        "{\\" * 60_000,
+        "&" * 99_000,
+        "\n" * 300_000,
+        "1\n\n" * 60_000,
+    ],
+)
+def test_bad_lines_take_no_time(text: str) -> None:
+    began = time.monotonic()
+    for parse, name in ((parse_srt, "a.srt"), (parse_vtt, "a.vtt")):
+        with contextlib.suppress(InputError):  # a cue that is too long
+            parse(f"WEBVTT\n\n00:01.000 --> 00:02.000\n{text}\n", source_of(name))
+        with contextlib.suppress(InputError):
+            parse(f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n", source_of(name))
+    format_srt([SpokenLine(0, 1, text)])
+    format_vtt([SpokenLine(0, 1, text)])
+    assert time.monotonic() - began < 20
 
 
 # Anything at all -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from fabula.core.errors import shown
 from fabula.documents.fields import Source
 
 # [-][hours:]minutes:seconds[,fraction], with blanks that translation programs put in
-CLOCK = r"(-?)\s*(?:(\d{1,10})\s*[:：]\s*)?(\d{1,4})\s*[:：]\s*(\d{1,4})(?:\s*[,.，．。:]\s*(\d{1,9}))?"
+CLOCK = r"(-?)(?:(\d{1,10})\s*[:：]\s*)?(\d{1,4})\s*[:：]\s*(\d{1,4})(?:\s*[,.，．。:]\s*(\d{1,9}))?"
 TIMING = re.compile(rf"\s*{CLOCK}\s*(-->|->|- ->|-- >|—>|–>)\s*{CLOCK}(?:(?=[^\d:.,])(.*))?", re.DOTALL)
 ARROW = re.compile(r"[-—– ]*> ?")
 NUMBER = re.compile(r"\s*-?\d{1,12}(?:\.\d*)?\.?\s*")
