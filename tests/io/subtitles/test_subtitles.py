@@ -195,20 +195,20 @@ def test_a_file_is_what_it_says_not_what_it_is_called(put: Put) -> None:
 
 
 def test_words_that_look_like_markup() -> None:
-    lines = [SpokenLine(1, 2, "5\n1:02 -> 1:05\na --> b"), SpokenLine(3, 4, "R&amp;D <b>x</b> <<i>i>y {\\an8}")]
+    lines = [SpokenLine(1, 2, "x\n5\n0:1:02 -> 0:1:05\na --> b"), SpokenLine(3, 4, "R&amp;D <b>x</b> <<i>i>y {\\an8}")]
     text = format_srt(lines, notes := Notes())
     assert text == (
-        "1\n00:00:01,000 --> 00:00:02,000\n5\n1:02 → 1:05\na → b\n\n2\n00:00:03,000 --> 00:00:04,000\nR&D x y\n"
+        "1\n00:00:01,000 --> 00:00:02,000\nx\n5 0:1:02 → 0:1:05\na → b\n\n2\n00:00:03,000 --> 00:00:04,000\nR&D x y\n"
     )
     assert notes.lines() == [
         "2 lines hold what SubRip takes for markup; it was left out: "
-        "'5\\n1:02 -> 1:05\\na --> b' at 1.000 s, 'R&amp;D <b>x</b> <<i>i>y {\\\\an8}' at 3.000 s"
+        "'x\\n5\\n0:1:02 -> 0:1:05\\na --> b' at 1.000 s, 'R&amp;D <b>x</b> <<i>i>y {\\\\an8}' at 3.000 s"
     ]
     again = parse_vtt(
-        format_vtt([lines[0], SpokenLine(3, 4, "R&amp;D <b>x</b>", speaker="A>B & C")]), source_of("a.vtt")
+        format_vtt([lines[0], SpokenLine(3, 4, "R&amp;D <b>x</b>", speaker="A>B & C --")]), source_of("a.vtt")
     )
     assert [line.text for line in again.lines] == [lines[0].text, "R&amp;D <b>x</b>"]
-    assert again.lines[1].speaker == "A>B & C"
+    assert again.lines[1].speaker == "A>B & C --"
 
 
 def test_times_are_rounded_and_never_reversed() -> None:
