@@ -206,6 +206,7 @@ def test_a_real_film(browser: Page, tmp_path: Path, shared_data: Path) -> None:
     browser.until("return document.querySelector('video').readyState >= 2")
     browser.js("document.querySelector('video').currentTime = 10")
     browser.until("return document.querySelectorAll('.frame i').length === 1")
+    browser.until("return !document.querySelector('video').seeking")
     browser.picture("lines-real")
 
 
