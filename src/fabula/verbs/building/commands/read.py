@@ -35,11 +35,14 @@ def command(films: tuple[Path, ...], options: ReadOptions) -> None:
             print_lines(list_signs(film))
     speed = f": {share_of(done.seconds)}" if done.seconds else ""
     target = "" if options.out is None else f" → {options.out}"
-    print_note(
-        f"{len(done.films):,} films of {done.duration:,.0f} s, {done.signs:,} signs{target} ({done.took:,.1f} s{speed})"
-    )
+    read = f"{count(len(done.films), 'film')} of {done.duration:,.0f} s, {count(done.signs, 'sign')}"
+    print_note(f"{read}{target} ({done.took:,.1f} s{speed})")
     if done.left_out:
-        print_note(f"{len(done.left_out):,} films were left out, as --skip-bad says")
+        print_note(f"{count(len(done.left_out), 'film')} left out, as --skip-bad says")
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def list_signs(film: SignList) -> list[str]:
