@@ -65,8 +65,12 @@ def vote(lines: Sequence[Line]) -> Voted:
     """The text that the readings agree on most."""
     chosen = sorted(lines, key=lambda line: -worth(line))[:MOST]
     columns: list[Column] = []
+    known: dict[str, list[Column]] = {}  # where the letters of a reading lie; the same letters lie there again
     for k, line in enumerate(chosen):
-        columns = add_reading(columns, k, line)
+        if line.letters not in known:
+            columns, known[line.letters] = place(columns, line.letters[:LONGEST])
+        for j, column in enumerate(known[line.letters]):
+            column.add(k, line.letters[j], line.sure[j], line.space[j], min(line.pictures, MOST_WORTH))
     return choose(columns, len(chosen))
 
 
@@ -74,16 +78,15 @@ def worth(line: Line) -> float:
     return line.confidence**2 * min(len(line.letters), LONGEST)
 
 
-def add_reading(columns: list[Column], k: int, line: Line) -> list[Column]:
-    letters = line.letters[:LONGEST]
-    pairs = align([column.weight for column in columns], letters)
+def place(columns: list[Column], letters: str) -> tuple[list[Column], list[Column]]:
+    """The columns, with new ones where a reading has a letter and they have none; and those of its letters."""
     merged: list[Column] = []
-    for i, j in pairs:
-        column = columns[i] if i is not None else Column()
+    own: list[Column] = []
+    for i, j in align([column.weight for column in columns], letters):
+        merged.append(columns[i] if i is not None else Column())
         if j is not None:
-            column.add(k, letters[j], line.sure[j], line.space[j], min(line.pictures, MOST_WORTH))
-        merged.append(column)
-    return merged
+            own.append(merged[-1])
+    return merged, own
 
 
 def align(columns: Sequence[dict[str, float]], letters: str) -> list[tuple[int | None, int | None]]:
