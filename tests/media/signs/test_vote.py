@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from fabula.media.signs.base import Line
@@ -75,6 +77,19 @@ def test_words_that_no_reading_is_sure_of_are_left_out():
 )
 def test_edits(a, b, free, expected):
     assert edits(a, b, free) == expected
+
+
+def test_edits_as_a_table_has_them():
+    rng = random.Random(1)
+    for _ in range(300):
+        a, b = ("".join(rng.choices("abc", k=rng.randint(0, 9))) for _ in range(2))
+        for free in (False, True):
+            row = [0] * (len(b) + 1) if free else list(range(len(b) + 1))
+            for i, x in enumerate(a, 1):
+                diagonal, row[0] = row[0], i
+                for j, y in enumerate(b, 1):
+                    diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
+            assert edits(a, b, free) == (min(row) if free else row[-1]), (a, b, free)
 
 
 def test_likeness():
