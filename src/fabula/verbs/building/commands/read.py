@@ -18,7 +18,9 @@ from fabula.verbs.terminal.flags import flags, path_argument
 @path_argument("films", nargs=-1, required=True)
 @flags(ReadOptions, into="options")
 def command(films: tuple[Path, ...], options: ReadOptions) -> None:
-    """Read the text in the pictures of FILMS (files or folders): signs, logos, burnt-in subtitles.
+    """Read the text in the pictures of FILMS: signs, logos, subtitles.
+
+    FILMS are files or folders. Subtitles are those that are part of the pictures.
 
     \b
     fabula read film.mp4                          print the signs
