@@ -76,9 +76,9 @@ def place(candidate: Candidate) -> Placed:
     boxes = [s.line.box for s in track.sightings]
     start, end, confidence = round(track.start, 3), round(track.end, 3), round(voted.confidence, 4)
     sign = Sign(start, end, split_words(voted), confidence, box=middle_box(boxes))
-    first = middle(boxes[0])
-    moved = max(max(abs(x - first[0]), abs(y - first[1])) for x, y in map(middle, boxes))
-    return Placed(sign, moved)
+    mean_x, mean_y = middle(middle_box(boxes))
+    ways = sorted(max(abs(x - mean_x), abs(y - mean_y)) for x, y in map(middle, boxes))
+    return Placed(sign, ways[(3 * len(ways) - 1) // 4])
 
 
 def middle(box: Box) -> tuple[float, float]:
