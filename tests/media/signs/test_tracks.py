@@ -41,8 +41,15 @@ def test_one_text_is_one_track_though_it_is_misread_and_missed():
 
 
 def test_a_text_in_the_place_of_another_is_a_new_one():
-    rows = [[("HELLO", HERE)]] * 3 + [[("GOODBYE", HERE)]] * 3
-    assert [track.texts[0] for track in follow_texts(looks(*rows))] == ["hello", "goodbye"]
+    rows = looks(*[[("HELLO", HERE)]] * 3, *[[("GOODBYE", HERE)]] * 3)
+    rows[3].sightings[0] = rows[3].sightings[0]._replace(since=rows[3].time - STEP / 2)  # it came between two looks
+    assert [track.texts[0] for track in follow_texts(rows)] == ["hello", "goodbye"]
+
+
+def test_a_place_that_stayed_as_it_was_is_one_text_however_it_is_read():
+    rows = [[("TLC", HERE)], [("049", HERE)], [("TLC", HERE)], [("7L0", HERE)], [("TLC", HERE)]]
+    (track,) = follow_texts(looks(*rows))
+    assert vote([s.line for s in track.sightings]).text == "TLC"  # 049 is like nothing, and has no vote
 
 
 def test_a_text_that_moves_is_one_track():

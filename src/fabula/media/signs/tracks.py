@@ -1,7 +1,8 @@
 """One text is one track: what looks read one after the other, joined by place and by likeness of the letters.
 
     a line goes on with a track   that ended less than `GAP` ago, whose last box it covers in part or lies near to, and
-                                  whose text is like its own; the best pair first, each once
+                                  whose text is like its own, or whose place stayed as it was since the look before;
+                                  the best pair first, each once
     a track ends                  where its last text is gone (looks.py), not where somebody looked
 
 A text that moves (a pan, a scroll) is found again near to where it was; a text in the place of another is a new one.
@@ -17,6 +18,8 @@ from fabula.media.signs.vote import fold_text, likeness
 
 GAP = 1.0  # seconds that a text may be missed, or hidden
 PLACE = 0.3  # intersection over union from which two boxes are one place
+UNCHANGED = 0.5  # the same, of a place whose picture stayed as it was: its text is one, however it is read
+MOMENT = 0.001  # seconds, for times are rounded
 RECENT = 5  # sightings of a track whose text is compared
 MOST = 256  # sightings of a track that are remembered; of more, every second one
 
@@ -103,5 +106,6 @@ def pairs(
         box, track = sightings[i].line.box, tracks[j]
         if is_near(box, track.box):
             shared, like = box_iou(box, track.box), track.likeness(texts[i])
-            if like >= (0.45 if shared >= PLACE else 0.6):
+            unchanged = shared >= UNCHANGED and sightings[i].since <= track.times[-1] + MOMENT
+            if unchanged or like >= (0.45 if shared >= PLACE else 0.6):
                 yield like + shared, i, j

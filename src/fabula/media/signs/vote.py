@@ -20,6 +20,7 @@ from fabula.media.signs.base import Line, set_spaces
 
 MOST = 48  # readings that vote, the surest
 MOST_WORTH = 8  # readings that one made of several pictures stands for
+FOREIGN = 0.4  # likeness to the text so far, below which a reading has no vote
 ENDS = 0.15  # of the readings must reach so far as the first and the last letter
 SPACED = 0.3  # mean of what readings say for a space
 LONGEST = 400  # letters of a reading that are compared
@@ -68,6 +69,9 @@ def vote(lines: Sequence[Line]) -> Voted:
     known: dict[str, list[Column]] = {}  # where the letters of a reading lie; the same letters lie there again
     for k, line in enumerate(chosen):
         if line.letters not in known:
+            so_far = fold_text("".join(column.best for column in columns))
+            if columns and likeness(fold_text(line.letters), so_far) < FOREIGN:
+                continue  # another text, or none: nothing of it can be laid beside the others
             columns, known[line.letters] = place(columns, line.letters[:LONGEST])
         for j, column in enumerate(known[line.letters]):
             column.add(k, line.letters[j], line.sure[j], line.space[j], min(line.pictures, MOST_WORTH))
