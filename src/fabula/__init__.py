@@ -34,6 +34,7 @@ __all__ = [
     "search",
     "stress",
     "train",
+    "transcribe",
     "uniform",
     "write",
 ]
@@ -65,6 +66,7 @@ _HOMES = {
     "search": "fabula.verbs.searching.search",
     "stress": "fabula.verbs.trust.stress",
     "train": "fabula.verbs.training.train",
+    "transcribe": "fabula.verbs.building.transcribe",
     "uniform": "fabula.evaluate.baselines.uniform",
     "write": "fabula.io",
 }
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
     from fabula.verbs.building.read_signs import read_signs
+    from fabula.verbs.building.transcribe import transcribe
     from fabula.verbs.scoring.baseline import baseline
     from fabula.verbs.scoring.cite import cite
     from fabula.verbs.scoring.compare import compare

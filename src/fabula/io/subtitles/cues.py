@@ -14,8 +14,10 @@ from fabula.core.errors import shown
 from fabula.documents.fields import Source
 
 # [-][hours:]minutes:seconds[,fraction], with blanks that translation programs put in
-CLOCK = r"(-?)\s*(?:(\d{1,10})\s*[:：]\s*)?(\d{1,4})\s*[:：]\s*(\d{1,4})(?:\s*[,.，．。:]\s*(\d{1,9}))?"
-TIMING = re.compile(rf"\s*{CLOCK}\s*(-->|->|- ->|-- >|—>|–>|-- ?&gt;)\s*{CLOCK}(?:(?=[^\d:.,])(.*))?", re.DOTALL)
+CLOCK = r"(-?)(?:(\d{1,10})\s*[:：]\s*)?(\d{1,4})\s*[:：]\s*(\d{1,4})(?:\s*[,.，．。:]\s*(\d{1,9}))?"
+TIMING = re.compile(rf"\s*{CLOCK}\s*(-->|->|- ->|-- >|—>|–>)\s*{CLOCK}(?:(?=[^\d:.,])(.*))?", re.DOTALL)
+STAMP = re.compile(r"\s*\d+[,.:，．。：]\d+[,.:，．。：]\d")
+ARROW = re.compile(r"[-—– ]*> ?")
 NUMBER = re.compile(r"\s*-?\d{1,12}(?:\.\d*)?\.?\s*")
 TRIED = re.compile(r"\s*-?\d+\s*[:：].*-->|.*-->\s*-?\d+\s*[:：]")  # a timing line that cannot be read
 BLOCKS = {"NOTE": "notes (NOTE)", "STYLE": "style blocks (STYLE)", "REGION": "regions (REGION)"}
@@ -68,7 +70,7 @@ def read_clock(sign: str, hours: str | None, minutes: str, seconds: str, fractio
 
 
 def read_timing(line: str, at: int) -> Timing | None:
-    match = TIMING.fullmatch(line) if ">" in line or "&gt;" in line else None
+    match = TIMING.fullmatch(line) if ">" in line else None
     if match is None:
         return None
     sign, hours, minutes, seconds, fraction, arrow, sign2, hours2, minutes2, seconds2, fraction2, rest = match.groups()
@@ -86,6 +88,19 @@ def read_timing(line: str, at: int) -> Timing | None:
         (rest or "").strip(),
         odd,
     )
+
+
+def respell_timings(text: str) -> str:
+    """Words that would be read as a timing line, with another arrow; and a number does not stand alone above a time,
+    where programs see a cue begin."""
+    found: list[str] = []
+    for line in text.replace("-->", "→").split("\n"):
+        spelled = ARROW.sub(" → ", line) if read_timing(line, 0) else line
+        if found and STAMP.match(line) and NUMBER.fullmatch(found[-1]):
+            found[-1] += f" {spelled}"
+        else:
+            found.append(spelled)
+    return "\n".join(found)
 
 
 def scan_cues(text: str, source: Source, expect_vtt: bool) -> CueFile:
@@ -120,11 +135,8 @@ def find_timings(lines: Sequence[str], is_vtt: bool) -> list[Timing]:
         timing = read_timing(line, i)
         if timing is None:
             continue
-        if "-->" not in line:
-            numbered = i > 0 and NUMBER.fullmatch(lines[i - 1])
-            above = i - 2 if numbered else i - 1
-            if above >= 0 and lines[above].strip():
-                continue
+        if "-->" not in line and i > 0 and lines[i - 1].strip() and not NUMBER.fullmatch(lines[i - 1]):
+            continue
         found.append(timing)
     return found
 

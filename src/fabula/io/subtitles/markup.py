@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fabula.documents.fields import SURROGATE
+from fabula.io.subtitles.cues import respell_timings
 
 # of SubRip: the tags that players know; other words in angle brackets are words
 KNOWN = "i|b|u|s|em|strong|strike|font|span|c|v|lang|ruby|rt|rp|br|p|div|small|big|sub|sup|tt"
@@ -19,6 +20,8 @@ SRT_TAG = re.compile(rf"<(/?)\s*({KNOWN}|{TIMED})((?:\.[^\s<>]*)?(?:\s[^<>]*)?)/
 VTT_TAG = re.compile(rf"<(/?)({TIMED}|[A-Za-z][^\s.<>/]*|(?=[.>]))((?:\.[^\s<>]*)?(?:\s[^<>]*)?)/?>")
 OVERRIDE = re.compile(r"\{(?:\\[^{}]*|[yYcCfFsSpP]:[^{}]*)\}")  # of ASS and MicroDVD
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+NESTED = re.compile(r"[<{&]")  # what markup begins with
+ROUNDS = 20  # of markup that appears when other markup is taken away; then its beginnings go
 STYLES = {"i", "b", "u", "s", "em", "strong", "strike", "font", "span", "c", "small", "big", "sub", "sup", "tt", "lang"}
 STYLES |= {"ruby", "rp", "p", "div"}
 
@@ -124,7 +127,7 @@ def clean_ass(text: str) -> str:
 
 def write_srt_words(text: str) -> tuple[str, bool]:
     """The words as SubRip can hold them, and whether they had to change: it has no way to write `<i>` or `-->`."""
-    return settle(text, lambda words: words.replace("-->", "→"), read_srt_words)
+    return settle(text, respell_timings, read_srt_words)
 
 
 def write_vtt_words(text: str) -> tuple[str, bool]:
@@ -139,9 +142,11 @@ def escape_vtt(text: str) -> str:
 def settle(text: str, write: Callable[[str], str], read: Callable[[str], Words]) -> tuple[str, bool]:
     """Words in markup that is read as these words; what would be read otherwise changes, and then comes True."""
     wanted = first = tidy_lines(text)
+    rounds = 0
     while True:
         written = write(wanted)
         back = "\n".join(words for _, words in read(written).parts)
         if back == wanted:
             return written, wanted != first
-        wanted = back  # always shorter
+        rounds += 1
+        wanted = back if rounds < ROUNDS else NESTED.sub("", back)

@@ -60,12 +60,17 @@ def stretch(start: int, end: int, line: Line, notes: Notes) -> int:
     return start + 1
 
 
+def written_times(line: Line) -> tuple[int, int]:
+    start, end = to_ms(line)
+    return start, max(start + 1, end)
+
+
 def sort_lines(lines: Iterable[Line], notes: Notes) -> list[Line]:
-    """By start and end, as WebVTT wants them; of equal times in the order they come in."""
+    """By start and end in ms, as WebVTT wants them; of equal times in the order they come in."""
     found = list(lines)
-    ordered = sorted(found, key=lambda line: (line.start, line.end))
+    ordered = sorted(found, key=written_times)
     for before, line in pairwise(found):
-        if (line.start, line.end) < (before.start, before.end):
+        if written_times(line) < written_times(before):
             notes.add(
                 "{n} lines start before the one above them; they are written in the order of time", place_of(line)
             )
@@ -114,7 +119,8 @@ def format_vtt(
         note_lost(line, notes, ".vtt", speaker=kind == "chapters")
         end = stretch(start, end, line, notes)
         speaker = one_line(getattr(line, "speaker", None) or "") if kind != "chapters" else ""
-        voice = f"<v {escape_vtt(speaker)}>" if speaker else ""
+        gap = " " if speaker.endswith("--") else ""  # else it would end in an arrow
+        voice = f"<v {escape_vtt(speaker)}{gap}>" if speaker else ""
         blocks.append(f"{clock(start, '.')} --> {clock(end, '.')}\n{voice}{words}\n")
     return "\n".join(blocks)
 
@@ -137,7 +143,8 @@ def format_text(lines: Iterable[Line], notes: Notes | None = None) -> str:
             box = "" if line.box is None else " " + ",".join(f"{x:.4f}" for x in line.box)
             more = f" {line.kind} {line.confidence:.4f}{box}"
         else:
-            more = f" {one_line(line.speaker).replace(']', ')')}" if line.speaker else ""
+            speaker = one_line(line.speaker or "").replace("]", ")")
+            more = f" {speaker}" if speaker else ""
             if line.confidence is not None:
                 notes.add("lost in writing .txt: the confidence of {n} lines", place_of(line))
         rows.append(f"[{clock(start, '.')} --> {clock(end, '.')}{more}] {words}\n")

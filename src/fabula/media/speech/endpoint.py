@@ -20,22 +20,12 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import shown
-from fabula.llm.answer import CallError, ReplyError
+from fabula.llm.answer import ReplyError
 from fabula.llm.client import HttpClient
 from fabula.llm.options import EndpointOptions
 from fabula.llm.wire import Request, as_failure, read_json
+from fabula.media.speech.codes import short_code
 from fabula.media.speech.sound import RATE, Samples
-
-LANGUAGES = {
-    name: code
-    for code, name in (
-        pair.split(":")
-        for pair in "ar:arabic cs:czech da:danish de:german el:greek en:english es:spanish fi:finnish fr:french "
-        "he:hebrew hi:hindi hu:hungarian id:indonesian it:italian ja:japanese ko:korean nl:dutch no:norwegian "
-        "pl:polish pt:portuguese ro:romanian ru:russian sv:swedish th:thai tr:turkish uk:ukrainian vi:vietnamese "
-        "zh:chinese".split()
-    )
-}  # Whisper's servers write the name
 
 
 @dataclass(frozen=True)
@@ -132,11 +122,10 @@ def read_reply(document: object, duration: float) -> Reply:
     if not isinstance(segments, list):
         raise ReplyError("the reply has no segments: this endpoint or model does not know verbose_json", "length")
     language = document.get("language")
-    known = LANGUAGES.get(language.lower(), language.lower()) if isinstance(language, str) else ""
     found = [read_segment(one, duration) for one in segments]
     return Reply(
         tuple(sorted((one for one in found if one.text), key=lambda one: (one.start, one.end))),
-        known if len(known) == 2 and known.isalpha() else None,
+        short_code(language) if isinstance(language, str) else None,
     )
 
 
@@ -161,6 +150,3 @@ def read_number(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     return None
-
-
-__all__ = ["CallError", "Endpoint", "Reply", "Segment", "open_endpoint"]

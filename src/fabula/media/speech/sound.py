@@ -10,6 +10,7 @@ Blocks are short, so that memory stays the same for a film of hours.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -29,6 +30,9 @@ Samples = NDArray[np.float32]  # from -1 to 1
 RATE = 16_000  # samples a second
 BLOCK = RATE  # samples of a block
 JUMP = 0.05  # seconds between where a packet should begin and where it says it begins, below which it is no gap
+
+
+CLOCK = re.compile(r"(\d+):(\d+):(\d+\.\d+)")
 
 
 class NoSoundError(InputError):
@@ -67,9 +71,6 @@ class Sound:
         with name_faults(av, self.path), closing(open_container(av, self.path)) as container:
             stream = self.find_track(container)
             zero = Fraction(container.start_time or 0, av.time_base)
-            length = stream.duration and stream.duration * stream.time_base
-            if container.format.name == "avi":  # FFmpeg tells an AVI's length from its pictures
-                length = None
             clock = Clock(av, self.path)
             try:
                 for frame in container.decode(stream):
@@ -86,10 +87,11 @@ class Sound:
             self.end = clock.end
             if not clock.frames:
                 raise InputError("nothing of its sound can be decoded", file=self.path, hint="leave the film out")
-            begin = (stream.start_time or 0) * stream.time_base - zero
-            if length and self.end - begin < min(SHORT * length, length - SLACK):
+            end = find_end(container, stream, zero, clock.first)
+            lack = Fraction(0) if end is None else end - self.end
+            if end is not None and lack > SLACK and lack > (1 - SHORT) * (end - clock.first):
                 raise InputError(
-                    f"its sound breaks off at {float(self.end):.1f} s of {float(length + begin):.1f} s",
+                    f"its sound breaks off at {float(self.end):.1f} s of {float(end):.1f} s",
                     file=self.path,
                     hint="get the file again, or leave it out",
                 )
@@ -110,11 +112,23 @@ class Sound:
             found = next((s for s in known if s.disposition.name and "default" in s.disposition.name), known[0])
         self.chosen = streams.index(found) + 1
         if found.codec_context is None:
-            raise InputError("its sound is in a format that is not known here", file=self.path, hint="convert it to AAC")
+            raise InputError(
+                "its sound is in a format that is not known here", file=self.path, hint="convert it to AAC"
+            )
         found.codec_context.options = {"err_detect": STRICT}
         if alone := os.environ.get("FABULA_THREADS"):  # one of many processes
             found.codec_context.thread_count = int(alone)
         return found
+
+
+def find_end(container: Any, stream: Any, zero: Fraction, first: Fraction) -> Fraction | None:
+    """Where a track ends, as the file tells; None where it does not, or FFmpeg only guesses (AVI)."""
+    if container.format.name == "avi":
+        return None
+    if stream.duration:
+        return first + Fraction(stream.duration * stream.time_base)
+    match = CLOCK.fullmatch(stream.metadata.get("DURATION", ""))  # of Matroska: the last time that it stores
+    return match and int(match[1]) * 3600 + int(match[2]) * 60 + Fraction(match[3]) - zero
 
 
 def describe_track(stream: Any, number: int) -> str:
@@ -133,7 +147,8 @@ class Clock:
     def __init__(self, av: ModuleType, path: Path) -> None:
         self.av, self.path = av, path
         self.frames = 0
-        self.end = Fraction(0)  # seconds: where the frames so far end
+        self.first = Fraction(0)  # seconds: where the first frame begins
+        self.end = Fraction(0)  # where the frames so far end
         self.written = 0  # samples given out
         self.skip = 0  # samples of this run that lie before those
         self.shape: tuple[object, ...] = ()
@@ -149,6 +164,8 @@ class Clock:
                 file=self.path,
                 hint=f"its times are damaged (at most {STILL} s): get the file again, or leave it out",
             )
+        if not self.frames:
+            self.first = begin
         if shape != self.shape or abs(begin - self.end) > JUMP:
             yield from self.flush()
             yield from self.begin_run(begin)

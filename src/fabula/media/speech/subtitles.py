@@ -8,7 +8,6 @@ Of several the wanted language wins, then a default track, then the first; force
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -20,28 +19,24 @@ from fabula.core.notes import ignore
 from fabula.data.transcripts import SpokenLine, Transcript
 from fabula.io.subtitles import clean_ass, read_subtitles
 from fabula.media.decode import explain, name_faults, open_container
+from fabula.media.speech.codes import short_code
 
 ENDINGS = (".srt", ".vtt")
 PICTURES = ("hdmv_pgs_subtitle", "dvd_subtitle", "dvb_subtitle", "xsub", "dvb_teletext")  # codecs of pictures
 FORCED = "forced"
-LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
-SHORT_CODES = {
-    code: short
-    for short, codes in (
-        pair.split(":")
-        for pair in "ar:ara cs:cze,ces da:dan de:ger,deu el:gre,ell en:eng es:spa fi:fin fr:fre,fra he:heb hi:hin "
-        "hu:hun id:ind it:ita ja:jpn ko:kor nl:dut,nld no:nor pl:pol pt:por ro:rum,ron ru:rus sv:swe th:tha tr:tur "
-        "uk:ukr vi:vie zh:chi,zho".split()
-    )
-    for code in codes.split(",")
-}  # ISO 639-2 → 639-1
 
 
 def find_subtitles(film: Path, language: str | None = None, warn: Callable[[str], None] = ignore) -> Transcript | None:
     """The subtitles beside a film, else those in it; None where there are none."""
     beside = find_beside(film, language)
     if beside is not None:
-        found, notes = read_subtitles(beside, video=film.stem)
+        try:
+            found, notes = read_subtitles(beside, video=film.stem)
+        except InputError as error:  # of the film, so that --skip-bad leaves it out
+            problem = f"its subtitles {beside.name}: {error.problem}"
+            raise InputError(
+                problem, file=film, field=error.field, hint="mend them, or say --ignore-subtitles"
+            ) from None
         for line in notes.lines():
             warn(f"{beside.name}: {line}")
         tag = name_language(beside.name.removeprefix(f"{film.stem}."))
@@ -73,10 +68,7 @@ def find_beside(film: Path, language: str | None = None) -> Path | None:
 def name_language(rest: str) -> str | None:
     """`en-GB.forced.srt` → en; None where a name tells none."""
     parts = [part for part in rest.split(".")[:-1] if part.lower() not in (FORCED, "sdh", "cc", "hi")]
-    if len(parts) != 1 or not (match := LANGUAGE.fullmatch(parts[0])):
-        return None
-    code = match[1].lower()
-    return SHORT_CODES.get(code, code if len(code) == 2 else None)
+    return short_code(parts[0]) if len(parts) == 1 else None
 
 
 # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,17 +96,17 @@ def read_track(film: Path, language: str | None = None, warn: Callable[[str], No
                 hint="--ignore-subtitles hears the film instead",
             ) from None
         number = list(container.streams.subtitles).index(stream) + 1
-        code = stream.metadata.get("language", "")
-        tag = SHORT_CODES.get(code, code if len(code) == 2 else None)
+        tag = short_code(stream.metadata.get("language", ""))
         if not lines:
             return None
-        return Transcript(film.stem, tuple(lines), None, tag, f"subtitles in track {number} ({stream.codec_context.name})")
+        return Transcript(
+            film.stem, tuple(lines), None, tag, f"subtitles in track {number} ({stream.codec_context.name})"
+        )
 
 
 def rank_track(stream: Any, language: str | None) -> tuple[bool, bool, bool, int]:
     flags = stream.disposition.name or ""
-    code = stream.metadata.get("language", "")
-    wanted = SHORT_CODES.get(code, code) == (language or "en")
+    wanted = short_code(stream.metadata.get("language", "")) == (language or "en")
     return FORCED in flags.lower(), not wanted, "default" not in flags.lower(), stream.index
 
 
