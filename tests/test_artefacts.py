@@ -284,7 +284,10 @@ WORKS = {  # folder → the command that goes on with it, a part of what it hold
 
 @pytest.mark.parametrize("name", WORKS)
 def test_a_work_folder_goes_on(copy: Path, name: str) -> None:
-    """What is there is not made again; what is missing is, and is the same."""
+    """What is there is not made again; what is missing is, and is the same.
+
+    A part of `vcmr` holds hashes of a model's numbers, whose last bits are the machine's: it is made twice here, and
+    what it leads to is compared by the next test."""
     line, part, modules = WORKS[name]
     need(*modules)
     folder = copy / "work" / name
@@ -297,13 +300,17 @@ def test_a_work_folder_goes_on(copy: Path, name: str) -> None:
     do(line)
     assert stamps() == before
     lost = sorted(folder.glob(part))[0]
-    kept = lost.read_bytes()
-    lost.unlink()
-    for path in (copy / "out").iterdir():
-        path.unlink()
-    do(line)
-    assert stamps().keys() == before.keys()
-    assert lost.read_bytes() == kept or lost.suffix == ".npz"  # zip archives hold times
+    versions = [lost.read_bytes()]
+    for _ in range(2):
+        lost.unlink()
+        for path in (copy / "out").iterdir():
+            path.unlink()
+        do(line)
+        assert stamps().keys() == before.keys()
+        versions.append(lost.read_bytes())
+    stored, first, second = versions
+    assert first == second or lost.suffix == ".npz"  # zip archives hold times
+    assert first == stored or lost.suffix == ".npz" or name == "vcmr"
 
 
 def test_moments_of_a_work_folder_are_those_of_one_pass(copy: Path) -> None:

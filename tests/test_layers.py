@@ -33,6 +33,7 @@ ORDER = [  # total: a package imports from those before it alone, inside functio
     "annotation",
     "learn",
     "library",
+    "narration",
     "studies",
     "hosts",
     "demo",

@@ -28,11 +28,14 @@ __all__ = [
     "protocol",
     "protocols",
     "read",
+    "read_signs",
     "reward",
     "score",
     "search",
     "stress",
+    "tell",
     "train",
+    "transcribe",
     "uniform",
     "write",
 ]
@@ -58,11 +61,14 @@ _HOMES = {
     "protocol": "fabula.benchmarks",
     "protocols": "fabula.verbs.scoring.protocols",
     "read": "fabula.io",
+    "read_signs": "fabula.verbs.building.read_signs",
     "reward": "fabula.evaluate.rewards",
     "score": "fabula.verbs.scoring.score",
     "search": "fabula.verbs.searching.search",
     "stress": "fabula.verbs.trust.stress",
+    "tell": "fabula.verbs.building.tell",
     "train": "fabula.verbs.training.train",
+    "transcribe": "fabula.verbs.building.transcribe",
     "uniform": "fabula.evaluate.baselines.uniform",
     "write": "fabula.io",
 }
@@ -78,6 +84,9 @@ if TYPE_CHECKING:
     from fabula.metrics import metric
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
+    from fabula.verbs.building.read_signs import read_signs
+    from fabula.verbs.building.tell import tell
+    from fabula.verbs.building.transcribe import transcribe
     from fabula.verbs.scoring.baseline import baseline
     from fabula.verbs.scoring.cite import cite
     from fabula.verbs.scoring.compare import compare

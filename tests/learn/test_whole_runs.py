@@ -341,6 +341,7 @@ def run_noise() -> dict[str, Any]:
     files = {name: place() / f"noise-{name}" for name in ("fit", "diagram", "summary")}
     answer, found["asked"] = ask("noise", run, **captions(), disturbed=2, **files)
     found["summary"] = json.loads(files["summary"].read_text())
+    del found["summary"]["calibration"]["weights"]  # a hash of trained weights, whose last bits are the machine's
     found["fitted"] = {k: v for k, v in json.loads(files["fit"].read_text()).items() if k != "weights"}
     found["rows"] = [[row.best, row.scores] for row in answer.rows]
     found["calibrated"] = ask("noise", run, **captions(), split="val", calibration=files["fit"])[1]

@@ -414,3 +414,84 @@ class WorldKeywords(TypedDict, total=False):
     bystanders: float | None
     pose: float | None
     noise: float | None
+
+
+class TranscribeKeywords(TypedDict, total=False):
+    out: str | Path | None
+    processes: int | None
+    engine: Literal["local", "ray"]
+    address: str | None
+    work: str | Path | None
+    resume: bool
+    skip_bad: bool
+    overwrite: bool
+    kind: Literal["srt", "vtt", "txt", "json"] | None
+    track: int | None
+    language: str | None
+    ignore_subtitles: bool
+    url: str | None
+    model: str
+    key_env: str
+    rpm: float | None
+    timeout: float
+    retries: int
+
+
+class ReadSignsKeywords(TypedDict, total=False):
+    out: str | Path | None
+    processes: int | None
+    engine: Literal["local", "ray"]
+    address: str | None
+    work: str | Path | None
+    resume: bool
+    skip_bad: bool
+    overwrite: bool
+    kind: Literal["json", "srt", "vtt", "txt"] | None
+    fps: float
+    still: float
+    least: float
+
+
+class EndpointKeywords(TypedDict, total=False):
+    url: str
+    model: str
+    key_env: str
+    concurrency: int
+    rpm: float | None
+    tpm: float | None
+    timeout: float
+    retries: int
+    context: int | None
+    price: Names
+    schema: Literal["auto", "always", "never"]
+    record: str | Path | None
+    replay: str | Path | None
+
+
+class TellKeywords(EndpointKeywords, total=False):
+    out: str | Path | Paths
+    to: str | Names
+    style: Literal["dense", "steps", "chapters", "descriptions"]
+    language: str | None
+    frames: str
+    side: int
+    quality: int
+    layout: str
+    window: float
+    overlap: float
+    carry: int
+    shots: Literal["content", "transnetv2", "none"]
+    lines: str | Path | None
+    signs: str | Path | None
+    people: str | Path | None
+    untitled: bool
+    pace: float
+    prompts: str | Path | None
+    temperature: float
+    max_tokens: int
+    seed: int
+    tries: int
+    budget: float | None
+    work: str | Path | None
+    skip_bad: bool
+    overwrite: bool
