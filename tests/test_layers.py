@@ -34,6 +34,7 @@ ORDER = [  # total: a package imports from those before it alone, inside functio
     "learn",
     "library",
     "narration",
+    "asking",
     "studies",
     "hosts",
     "demo",

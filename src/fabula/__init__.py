@@ -10,6 +10,8 @@ __all__ = [
     "FabulaError",
     "__version__",
     "analyse",
+    "ask",
+    "ask_grid",
     "baseline",
     "cite",
     "compare",
@@ -44,6 +46,8 @@ __all__ = [
 _HOMES = {
     "FabulaError": "fabula.core.errors",
     "analyse": "fabula.verbs.training.analyse",
+    "ask": "fabula.verbs.building.ask",
+    "ask_grid": "fabula.verbs.building.ask",
     "baseline": "fabula.verbs.scoring.baseline",
     "cite": "fabula.verbs.scoring.cite",
     "compare": "fabula.verbs.scoring.compare",
@@ -82,6 +86,7 @@ if TYPE_CHECKING:
     from fabula.io import read, write
     from fabula.learn.retrieval.moments import moments
     from fabula.metrics import metric
+    from fabula.verbs.building.ask import ask, ask_grid
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
     from fabula.verbs.building.read_signs import read_signs

@@ -495,3 +495,24 @@ class TellKeywords(EndpointKeywords, total=False):
     work: str | Path | None
     skip_bad: bool
     overwrite: bool
+
+
+class AskKeywords(EndpointKeywords, total=False):
+    videos: str | Path | Paths
+    out: str | Path | None
+    task: Literal["grounding", "highlights", "questions", "dense"] | None
+    format: str | None
+    prompt: str | None
+    frames: str
+    side: int
+    quality: int
+    layout: str
+    times: Literal["film", "recipe"]
+    server: str | None
+    temperature: float
+    max_tokens: int
+    seed: int
+    limit: int | None
+    budget: float | None
+    skip_bad: bool
+    overwrite: bool

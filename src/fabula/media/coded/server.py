@@ -166,9 +166,9 @@ def read_jpegs(pieces: Sequence[str], kwargs: Body) -> list[tuple[float | None, 
     names = ("num_frames", "fps", "frames_indices", "total_num_frames", "duration")
     facts, _ = JpegVideo(**{name: kwargs[name] for name in names if name in kwargs}).describe(len(pieces))
     fps = facts["fps"] or DEFAULT_FPS
-    kept = pieces[: facts["frames_kept"]]
+    sent = pieces[: facts["frames_kept"]]
     indices = facts["frames_indices"]
-    return [(i / fps, decode_picture(base64.b64decode(piece))) for i, piece in zip(indices, kept, strict=True)]
+    return [(i / fps, decode_picture(base64.b64decode(piece))) for i, piece in zip(indices, sent, strict=True)]
 
 
 def read_film(path: Path, kwargs: Body) -> list[tuple[float | None, Pictures]]:

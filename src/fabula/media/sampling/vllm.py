@@ -277,15 +277,15 @@ class JpegVideo:
         """What the model's processor is told, and the times that Qwen3-VL reads, one for every two pictures.
 
         The first num_frames pictures are kept, whatever their times; index k is at k/fps."""
-        kept = pictures if self.num_frames < 0 else min(pictures, self.num_frames)
+        count = pictures if self.num_frames < 0 else min(pictures, self.num_frames)
         fps = 1.0 if self.fps is None else float(self.fps)
-        indices = self.check_indices(kept)
-        total = self.check_total(kept)
+        indices = self.check_indices(count)
+        total = self.check_total(count)
         if self.duration is not None and not self.duration >= 0:
             refuse("ValueError", f"duration={self.duration}")
         duration = (total / fps if fps > 0 else 0.0) if self.duration is None else float(self.duration)
         facts: JsonDict = {
-            "frames_kept": kept,
+            "frames_kept": count,
             "fps": fps,
             "duration": duration,
             "total_num_frames": total,
@@ -294,20 +294,20 @@ class JpegVideo:
         }
         return facts, label_pairs(indices, fps) if fps > 0 and indices else ()
 
-    def check_indices(self, kept: int) -> list[int]:
+    def check_indices(self, count: int) -> list[int]:
         if self.frames_indices is None:
-            return list(range(kept))
+            return list(range(count))
         found = self.frames_indices
         fine = isinstance(found, list | tuple) and all(type(i) is int and 0 <= i < EVERYTHING * 1000 for i in found)
-        if not fine or len(found) != kept:
-            refuse("ValueError", f"frames_indices must be {kept} whole numbers, one for each picture that is kept")
+        if not fine or len(found) != count:
+            refuse("ValueError", f"frames_indices must be {count} whole numbers, one for each picture that is kept")
         return list(found)
 
-    def check_total(self, kept: int) -> int:
+    def check_total(self, count: int) -> int:
         if self.total_num_frames is None:
-            return kept
-        if type(self.total_num_frames) is not int or self.total_num_frames < kept:
-            refuse("ValueError", f"total_num_frames={self.total_num_frames} for {kept} pictures")
+            return count
+        if type(self.total_num_frames) is not int or self.total_num_frames < count:
+            refuse("ValueError", f"total_num_frames={self.total_num_frames} for {count} pictures")
         return self.total_num_frames
 
 
