@@ -10,14 +10,15 @@ pytest.importorskip("cv2", reason="the extra features is not installed")
 
 from fabula.llm.fake import Server, serving
 from fabula.media.coded.server import SeeingReply
+from tests.narration.casts import build_cast
 from tests.narration.toys import captions, small_films, write_films
 
-SMALL = ("--shots", "none", "--side", "80", "--window", "40", "--overlap", "10")
+SMALL = ("--shots", "none", "--side", "80", "--window", "20", "--overlap", "5")
 
 
 @pytest.fixture
 def films(tmp_path):
-    return write_films(tmp_path / "films", small_films(2, 45.0))
+    return write_films(tmp_path / "films", small_films(2, 24.0))
 
 
 def test_from_the_plan_to_the_page(fabula, films, tmp_path):
@@ -26,13 +27,13 @@ def test_from_the_plan_to_the_page(fabula, films, tmp_path):
         asked = ("tell", "films", "--url", server.url, "-m", "qwen2.5-vl", *SMALL)
         planned = fabula(*asked, "--plan", "--price", "1/2", "--json", "-")
         document = json.loads(planned.out)
-        assert planned.code == 0 and document["total"]["calls"] == 5 and document["cost"] > 0 and not server.log
+        assert planned.code == 0 and document["total"]["calls"] == 6 and document["cost"] > 0 and not server.log
         shown = fabula(*asked, "--plan", "--price", "1/2")
         assert "film00" in shown.out and "cost about" in shown.out and "qwen2.5" in shown.out
         ran = fabula(*asked, "--price", "1/2", "--budget", "10", "-o", "out", "--to", "submission,srt,page")
-        assert ran.code == 0 and "2 films" in ran.err and "5 calls answered now, 0.0" in ran.err
+        assert ran.code == 0 and "2 films" in ran.err and "6 calls answered now, 0.0" in ran.err
         again = fabula(*asked, "--price", "1/2", "--budget", "10", "-o", "out", "--to", "submission,srt,page")
-        assert again.code == 0 and "0 calls answered now" in again.err and len(server.log) == 5
+        assert again.code == 0 and "0 calls answered now" in again.err and len(server.log) == 6
         few = fabula(*asked, "--price", "1/2", "--budget", "0", "-o", "few.json")
         assert few.code == 3 and "does not reach" in few.err and not (tmp_path / "few.json").exists()
         printed = fabula("tell", "films/film00.mp4", "--url", server.url, "-m", "m", *SMALL, "--untitled")
@@ -62,13 +63,15 @@ def test_offline(fabula, films, tmp_path):
     signs = {"video": "film00", "signs": [{"start": 3, "end": 9, "text": "EXIT", "confidence": 0.9}]}
     (tmp_path / "l.json").write_text(json.dumps(lines))
     (tmp_path / "s.json").write_text(json.dumps(signs))
-    stores = ("--lines", "l.json", "--signs", "s.json", "--shots", "none")
+    build_cast(films, {p: p - 1 for p in range(1, 9)}).save(tmp_path / "people.npz")
+    stores = ("--lines", "l.json", "--signs", "s.json", "--people", "people.npz", "--shots", "none")
     found = fabula("tell", "films/film00.mp4", "--offline", *stores, "-o", "p.html", "p.json", "--json", "-")
     assert found.code == 0, found.err
     document = json.loads(found.out)
     assert document == json.loads((tmp_path / "p.json").read_text())
     film = document["films"]["film00"]
     assert film["lines"][0]["text"] == "Good morning." and film["signs"][0]["text"] == "EXIT"
+    assert film["people"] and not document["missing"]
     assert "no story" in document["note"] and "No model was asked" in (tmp_path / "p.html").read_text()
     assert fabula("tell", "films", "--offline", "--url", "fake:").code == 2
     assert fabula("tell", "films", "--offline", "-o", "x.srt").code == 2
