@@ -30,7 +30,7 @@ from fabula.media.film_times import measure_times
 from fabula.narration.companions import Companions, Library, Person
 from fabula.narration.options import TellOptions
 from fabula.narration.outputs import find_spans
-from fabula.report.film import Film, film_page
+from fabula.report.film import Film, count, film_page
 from fabula.report.film import Person as Shown
 
 LIKELY, MOST_OBJECTS = 0.3, 3  # of a class, in the mean over a shot; classes of a shot
@@ -112,7 +112,15 @@ class FoundFilms:
             ]
             shown.append(Film(film.id, film.seconds, film.events(), people, film.path))
         notes = [NO_STORY, *(f"{part}: {why}" for part, why in self.missing.items())]
-        return film_page(shown, "What is found without a model", folder=folder, notes=notes)
+        totals = {
+            "shot": sum(len(film.shots or ()) for film in self.films.values()),
+            "line": sum(len(film.lines or ()) for film in self.films.values()),
+            "sign": sum(len(film.signs or ()) for film in self.films.values()),
+        }
+        seen = sum(len(film.people) for film in shown)
+        lead = [count(len(shown), "film"), *(count(n, what) for what, n in totals.items() if n)]
+        lead += [count(seen, "person", "people")] if seen else []
+        return film_page(shown, "What is found without a model", folder=folder, notes=notes, lead=", ".join(lead))
 
     def lines(self) -> list[str]:
         """For a terminal."""

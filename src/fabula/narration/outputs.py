@@ -33,7 +33,7 @@ from fabula.jobs.folder import Folder
 from fabula.narration.companions import Companions
 from fabula.narration.record import FilmStory
 from fabula.narration.timeline import build_timeline, make_address
-from fabula.report.film import Film, film_page
+from fabula.report.film import Film, count, film_page
 from fabula.report.film import Person as Shown
 
 ENDINGS = {
@@ -202,10 +202,11 @@ def draw_page(films: Sequence[FilmStory], companions: Mapping[str, Companions], 
     notes += [f"{film.id}: {film.title}" for film in films if film.title][:20]
     unread = sum(film.unread for film in films)
     notes += [f"{unread:,} lines or entries of the answers gave no event; the record has them."] if unread else []
-    title = films[0].title if len(films) == 1 else None
-    return film_page(
-        shown, title or ("The story of " + (films[0].id if len(films) == 1 else "films")), folder=folder, notes=notes
-    )
+    events, people = sum(len(film.captions) for film in shown), sum(len(film.people) for film in shown)
+    lead = ", ".join([count(len(shown), "film"), count(events, "event"), *([f"{people:,} people"] if people else [])])
+    named = f"The story of {films[0].id}" if len(films) == 1 else "The stories of films"
+    title = (films[0].title if len(films) == 1 else None) or named
+    return film_page(shown, title, folder=folder, notes=notes, lead=lead)
 
 
 def show_film(film: FilmStory, companions: Companions) -> Film:
