@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -420,6 +421,16 @@ def test_signatures_name_what_was_asked(shelf, tmp_path):
             signed[name] = narrated.films["film00"].signature
     assert signed.pop("again") == signed["same"]
     assert len(set(signed.values())) == len(signed)
+
+
+def test_in_a_notebook(shelf):
+    """Where a loop runs already."""
+
+    async def cell():
+        return fabula.tell(shelf / "films" / "film00.mp4", url="fake:", shots="none", window=20.0, overlap=5.0)
+
+    told = asyncio.run(cell())
+    assert [e.caption for e in told.films["film00"].events] == ["Something happens."]  # one, which both windows saw
 
 
 def test_codes_survive_the_size_that_is_sent(shelf):

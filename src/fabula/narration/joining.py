@@ -34,7 +34,7 @@ class Joined:
     start: float
     end: float
     caption: str
-    seen: float  # seconds of it that the window saw whose words it has
+    visible: float  # seconds of it that the window saw whose words it has
     windows: list[int]
 
     def to_dict(self) -> dict[str, object]:
@@ -78,8 +78,8 @@ def merge(one: Joined, other: Joined, a: Window, b: Window) -> None:
         one.start = other.start
     if other.end > a.end - EDGE or one.end > a.end - EDGE or one.end > middle:
         one.end = other.end
-    if other.seen > one.seen:
-        one.caption, one.seen = other.caption, other.seen
+    if other.visible > one.visible:
+        one.caption, one.visible = other.caption, other.visible
     one.windows += other.windows
     one.start, one.end = round(one.start, DIGITS), round(max(one.start, one.end), DIGITS)
 

@@ -117,9 +117,9 @@ class FoundFilms:
             "line": sum(len(film.lines or ()) for film in self.films.values()),
             "sign": sum(len(film.signs or ()) for film in self.films.values()),
         }
-        seen = sum(len(film.people) for film in shown)
+        everybody = sum(len(film.people) for film in shown)
         lead = [count(len(shown), "film"), *(count(n, what) for what, n in totals.items() if n)]
-        lead += [count(seen, "person", "people")] if seen else []
+        lead += [count(everybody, "person", "people")] if everybody else []
         return film_page(shown, "What is found without a model", folder=folder, notes=notes, lead=", ".join(lead))
 
     def lines(self) -> list[str]:

@@ -82,9 +82,9 @@ def plan_outputs(out: Sequence[Path], to: Sequence[str], films: Mapping[str, Pat
             planned.append(Output(path, by_name, ids))
     if to and not any(not path.suffix or path.is_dir() for path in out):
         raise SpecError("--to says what goes into a folder; the endings of files say it of themselves")
-    seen: dict[Path, Path] = {}
+    taken: dict[Path, Path] = {}
     for output in planned:
-        if seen.setdefault(output.path.absolute(), output.path) is not output.path:
+        if taken.setdefault(output.path.absolute(), output.path) is not output.path:
             raise SpecError(f"{output.path} would be written twice; give each its own")
         for film in films.values():
             if film.resolve() == output.path.resolve():

@@ -54,7 +54,7 @@ class Usage:
 
 
 @dataclass
-class Asked:
+class StepRecord:
     """A step that was asked: its calls, and the answer as it was read."""
 
     keys: list[str] = field(default_factory=list)
@@ -74,22 +74,22 @@ class WindowRecord:
 
     window: Window
     frames: JsonDict  # what was sent; the pictures themselves stay in the film
-    asked: Asked
+    step: StepRecord
 
     @property
     def events(self) -> tuple[Happening, ...]:
-        return self.asked.reading.events if self.asked.reading else ()
+        return self.step.reading.events if self.step.reading else ()
 
     def to_dict(self) -> JsonDict:
-        window, asked = self.window, self.asked
-        found: JsonDict = {"start": window.start, "end": window.end, "calls": asked.keys}
-        if asked.failed is not None:
-            found["failed"] = asked.failed
-        if asked.reading is not None:
-            found |= {"finish": asked.finish, **asked.reading.to_dict()}
-            found["events"] = [e.to_dict() for e in asked.reading.events]
-        if asked.before:
-            found["attempts"] = [reading.to_dict() for reading in asked.before]
+        window, step = self.window, self.step
+        found: JsonDict = {"start": window.start, "end": window.end, "calls": step.keys}
+        if step.failed is not None:
+            found["failed"] = step.failed
+        if step.reading is not None:
+            found |= {"finish": step.finish, **step.reading.to_dict()}
+            found["events"] = [e.to_dict() for e in step.reading.events]
+        if step.before:
+            found["attempts"] = [reading.to_dict() for reading in step.before]
         return {**found, "frames": self.frames}
 
 
@@ -159,18 +159,18 @@ def describe_event(event: Joined, spoken: tuple[float, float] | None = None) -> 
     return {**found, "people": labels} if labels else found
 
 
-def count_outcomes(windows: Sequence[WindowRecord], last: Asked | None) -> JsonDict:
+def count_outcomes(windows: Sequence[WindowRecord], last: StepRecord | None) -> JsonDict:
     """What could not be read, and what was changed, over all windows."""
     changed: Counter[str] = Counter()
     for window in windows:
-        changed.update(window.asked.reading.changed if window.asked.reading else {})
+        changed.update(window.step.reading.changed if window.step.reading else {})
     return {
         "windows": len(windows),
-        "windows failed": sum(w.asked.reading is None for w in windows),
-        "windows unread": sum(bool(w.asked.reading and w.asked.reading.is_empty) for w in windows),
+        "windows failed": sum(w.step.reading is None for w in windows),
+        "windows unread": sum(bool(w.step.reading and w.step.reading.is_empty) for w in windows),
         "events read": sum(len(w.events) for w in windows),
-        "refused": sum(w.asked.unread for w in windows),
-        "cut short": sum(w.asked.finish == "length" for w in windows),
+        "refused": sum(w.step.unread for w in windows),
+        "cut short": sum(w.step.finish == "length" for w in windows),
         "changed": dict(sorted(changed.items())),
         "title unread": int(last is not None and last.reading is None),
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -43,8 +43,8 @@ from fabula.narration.ledger import Ledger
 from fabula.narration.reading import Happening, Reading, read_title, read_window
 from fabula.narration.record import (
     VERSION,
-    Asked,
     FilmStory,
+    StepRecord,
     Usage,
     WindowRecord,
     count_outcomes,
@@ -120,7 +120,7 @@ class Work:
     fault: FabulaError | None = None
     answered: int = 0
     in_a_row: int = 0
-    asked_windows: int = 0
+    window_count: int = 0
     done: int = 0
     total: int = 0
     active: int = 0  # films that were begun and are not finished
@@ -155,7 +155,7 @@ class Work:
                 self.ledger.take_over(self.store)
             workers = min(len(films), self.asking.options.concurrency)
             self.pool = stack.enter_context(ThreadPoolExecutor(workers + PREPARERS, "fabula-frames"))
-            asyncio.run(self.work_on(films, workers))
+            run_to_end(self.work_on(films, workers))
         if self.fault is not None and not self.stories:
             raise self.fault
         stories = {id: self.stories[id] for id in films if id in self.stories}
@@ -337,7 +337,7 @@ class Work:
         """Progress: films, or the windows of the only one; with what was spent so far."""
         cost = f", {self.ledger.spent:.4f} spent" if self.ledger.prices.table else ""
         if self.total > 1:
-            self.progress(f"films ({self.asked_windows:,} windows{cost})", self.done, self.total)
+            self.progress(f"films ({self.window_count:,} windows{cost})", self.done, self.total)
         elif windows:
             self.progress(f"windows ({self.answered:,} calls answered{cost})", window, windows)
 
@@ -409,37 +409,37 @@ class FilmWork:
 
     async def tell_window(self, frames: WindowFrames, earlier: Sequence[Happening]) -> WindowRecord:
         film, asking = self.film, self.run_of.asking
-        sent, asked = frames.to_dict(), Asked()
+        sent, step = frames.to_dict(), StepRecord()
         if not frames.samples:
-            asked.reading = Reading((), changed={"no frame in the window": 1})
-            return WindowRecord(frames.window, sent, asked)
+            step.reading = Reading((), changed={"no frame in the window": 1})
+            return WindowRecord(frames.window, sent, step)
         context = WindowContext(film.film.duration, film.companions, film.id, earlier, film.cuts, film.gaps)
         share = film.shares[frames.window.index]
         for tried in range(asking.options.tries):
-            if asked.reading is not None:
-                asked.before.append(asked.reading)
+            if step.reading is not None:
+                step.before.append(step.reading)
             try:
-                answer = await self.ask(asking.ask_window(frames, context, tried), share, asked)
+                answer = await self.ask(asking.ask_window(frames, context, tried), share, step)
             except CallError as error:
-                if asked.before:
-                    asked.reading = asked.before.pop()
+                if step.before:
+                    step.reading = step.before.pop()
                     break
-                asked.failed = f"{error.kind}: {' '.join(str(error).split())}"
+                step.failed = f"{error.kind}: {' '.join(str(error).split())}"
                 break
-            asked.finish = answer.finish
-            asked.reading = read_window(answer.text, frames.window, film.film.duration)
-            if not asked.reading.is_empty:
+            step.finish = answer.finish
+            step.reading = read_window(answer.text, frames.window, film.film.duration)
+            if not step.reading.is_empty:
                 break
-        self.run_of.asked_windows += 1
+        self.run_of.window_count += 1
         self.run_of.show(frames.window.index + 1, len(film.windows))
-        return WindowRecord(frames.window, sent, asked)
+        return WindowRecord(frames.window, sent, step)
 
-    async def ask(self, call: Call, share: float, asked: Asked) -> Answer:
+    async def ask(self, call: Call, share: float, step: StepRecord) -> Answer:
         answer = await self.run_of.ask(self.film, call, share)
         if call.key not in self.texts:
             self.usage.add(answer)
         self.texts[call.key] = answer.text
-        asked.keys.append(call.key)
+        step.keys.append(call.key)
         self.calls += 1
         if self.run_of.work is not None and self.run_of.ledger.budget is not None:
             self.run_of.work.put({"calls": self.calls}, BEGUN, f"{self.film.part}.json")
@@ -447,32 +447,32 @@ class FilmWork:
 
     # ── all windows ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def finish(self, joined: list[Joined]) -> tuple[Asked | None, str | None, list[Joined]]:
+    async def finish(self, joined: list[Joined]) -> tuple[StepRecord | None, str | None, list[Joined]]:
         """The last call: a title, and of chapters the joined ones."""
         asking, duration = self.run_of.asking, self.film.film.duration
         is_chapters = asking.options.style == "chapters"
         joined = close_chapters(joined, duration) if is_chapters else joined
         if asking.options.untitled or not joined:
             return None, None, joined
-        asked, title = Asked(), None
-        told = [Happening(e.start, e.end, e.caption) for e in joined]
+        step, title = StepRecord(), None
+        listed = [Happening(e.start, e.end, e.caption) for e in joined]
         for tried in range(asking.options.tries):
             try:
-                answer = await self.ask(asking.ask_film(told, duration, tried), self.film.shares[-1], asked)
+                answer = await self.ask(asking.ask_film(listed, duration, tried), self.film.shares[-1], step)
             except CallError as error:
-                asked.failed = f"{error.kind}: {' '.join(str(error).split())}"
+                step.failed = f"{error.kind}: {' '.join(str(error).split())}"
                 break
             title = read_title(answer.text)
             if title is not None:
                 whole = Window(0, 0.0, duration)
-                asked.reading = read_window(answer.text, whole, duration) if is_chapters else Reading(())
+                step.reading = read_window(answer.text, whole, duration) if is_chapters else Reading(())
                 break
-        if is_chapters and asked.reading is not None and asked.reading.events:
-            joined = join_chapters(joined, asked.reading.events, duration)
-        return asked, title, joined
+        if is_chapters and step.reading is not None and step.reading.events:
+            joined = join_chapters(joined, step.reading.events, duration)
+        return step, title, joined
 
     def describe(
-        self, windows: Sequence[WindowRecord], joined: Sequence[Joined], last: Asked | None, title: str | None
+        self, windows: Sequence[WindowRecord], joined: Sequence[Joined], last: StepRecord | None, title: str | None
     ) -> JsonDict:
         film, asking = self.film, self.run_of.asking.describe()
         options = self.run_of.asking.options
@@ -501,6 +501,17 @@ class FilmWork:
             "signature": sign_asking(asking, film.sha256, film.companions.digest, windows),
             "answers": digest_answers(self.texts),
         }
+
+
+def run_to_end(work: Coroutine[object, None, None]) -> None:
+    """As asyncio.run; in a thread of its own where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return
+    with ThreadPoolExecutor(1, "fabula-tell") as own:
+        own.submit(asyncio.run, work).result()
 
 
 def join_chapters(sections: Sequence[Joined], chapters: Sequence[Happening], duration: float) -> list[Joined]:

@@ -30,8 +30,8 @@ def tell(
 
     Examples:
 
-        >>> told = fabula.tell("inputs/films/a.mkv", url="fake:", shots="none")
-        >>> told.films["a"].events[0].caption
+        >>> stories = fabula.tell("inputs/films/a.mkv", url="fake:", shots="none")
+        >>> stories.films["a"].events[0].caption
         'Something happens.'
     """
     options = read_keywords("tell", keywords, options or TellOptions)
