@@ -380,6 +380,9 @@ def test_the_plan_says_what_a_run_takes(shelf, tmp_path):
     total = plan.total()
     assert total.calls == sum(film.record["usage"]["calls"] for film in narrated.films.values())
     sent = sum(len(w["frames"]["sent"]) for film in narrated.films.values() for w in film.record["windows"])
+    other = plan_stories([shelf / "films"], options(server.url, picture_tokens=50)).total()
+    plain = plan_stories([shelf / "films"], options(server.url)).total()
+    assert plain.tokens_in - other.tokens_in == (1200 - 52) * sent
     assert total.pictures == sent and plan.family == "qwen3" and total.tokens_in > 9 * sent
 
 

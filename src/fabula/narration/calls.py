@@ -14,7 +14,7 @@ from fabula.llm.prompts import Prompt
 from fabula.media.frame_calls import time_images
 from fabula.media.frame_sets import PictureFormat, label_times
 from fabula.media.sampling import recipe
-from fabula.media.token_costs import TokenCost, find_cost
+from fabula.media.token_costs import TokenCost, cost_frames, cost_picture, find_cost
 from fabula.narration.companions import Companions, Person, cut_texts
 from fabula.narration.frames import FrameSource, WindowFrames
 from fabula.narration.options import TellOptions
@@ -72,8 +72,11 @@ class Asking:
 
     @cached_property
     def cost(self) -> TokenCost:
-        """Of the model's family."""
-        return find_cost(self.options.model)
+        """Of the model's family, or as the user says."""
+        tokens = self.options.picture_tokens
+        if tokens is None:
+            return find_cost(self.options.model)
+        return TokenCost("--picture-tokens", "", cost_picture(tokens), cost_frames(tokens))
 
     @cached_property
     def source(self) -> FrameSource:

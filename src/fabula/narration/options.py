@@ -38,6 +38,9 @@ class TellOptions(EndpointOptions):
     frames: str = option("fabula/rate(fps=1)", "Frame recipe of a window (fabula list frames).", shows_default=True)
     side: int = option(448, "Longer side of a frame in pixels; 0: as the film has it.", at_least=0, shows_default=True)
     quality: int = option(85, "JPEG quality of the frames.", at_least=1, at_most=100, shows_default=True)
+    picture_tokens: int | None = option(
+        None, "Tokens of a frame, for estimates. Default: by the model's name.", at_least=1, at_most=100_000
+    )
     layout: str = option("pairs", "How frames and times are laid out (fabula list layouts).", shows_default=True)
     window: float = option(120.0, "Seconds of film in one call.", shows_default=True)
     overlap: float = option(20.0, "Seconds that two windows share.", shows_default=True)

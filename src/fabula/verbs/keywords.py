@@ -476,6 +476,7 @@ class TellKeywords(EndpointKeywords, total=False):
     frames: str
     side: int
     quality: int
+    picture_tokens: int | None
     layout: str
     window: float
     overlap: float
