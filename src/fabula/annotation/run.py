@@ -257,5 +257,4 @@ class Pictures:
                 await self.decode()
         if any(image.digest not in self.data for image in call.images):
             raise StaleError
-        images = tuple(Image(i.digest, self.data[i.digest], i.kind) for i in call.images)
-        return Call(call.model, call.prompt, images, call.system, call.parameters, call.schema)
+        return call.load(self.data)

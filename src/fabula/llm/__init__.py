@@ -1,6 +1,7 @@
 """One HTTP client for language models: any OpenAI-compatible endpoint, with record and replay.
 
-    call.py      a call: model, prompt, images, parameters; the same ones have the same key, for ever
+    call.py      a call: model, prompt and images, or parts, and parameters; the same ones have the same key, for ever
+    layouts.py   frames and their times as parts of a call: pairs, numbered, listed, as a video
     answer.py    the answer in an endpoint's reply, or why the reply has none
     limits.py    requests and tokens per minute, concurrent requests
     wire.py      reads replies with limits on size and time, and removes the key
@@ -16,7 +17,7 @@ A client is any object with `async ask(call) → Answer`: the HTTP client, a sto
 """
 
 from fabula.llm.answer import Answer, CallError, EndpointError
-from fabula.llm.call import Call, Image
+from fabula.llm.call import Call, Image, Text, VideoPart
 from fabula.llm.options import EndpointOptions
 
-__all__ = ["Answer", "Call", "CallError", "EndpointError", "EndpointOptions", "Image"]
+__all__ = ["Answer", "Call", "CallError", "EndpointError", "EndpointOptions", "Image", "Text", "VideoPart"]

@@ -83,7 +83,7 @@ def cut_batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
     batch: list[Call] = []
     size = 0
     for call in calls:
-        own = len(call.prompt) + sum(len(i.data or b"") * 4 // 3 for i in call.images) + 2000
+        own = call.weight
         if batch and (len(batch) == MOST or size + own > HEAVIEST):
             yield batch
             batch, size = [], 0

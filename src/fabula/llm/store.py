@@ -5,6 +5,8 @@
     {"key": …, "call": {"model", "system", "prompt", "images": [[kind, sha256], …], "parameters", "schema"},
      "answer": {"text", "finish", "tokens_in", "tokens_out", "seconds"}}
 
+A call that is a sequence of parts has "parts" besides, and one whose frames are on record has "provenance" at the end
+of its line: how they were taken from their film (media/frame_sets.py).
 A line is appended by one write. What a killed process left of its last line is cut off when the file is next appended
 to, and skipped when it is read. A line whose call does not have the line's key is refused. Of a line, memory has the
 place where it begins; a run that asks the same call again holds its answers there too (`in_memory`).
@@ -117,6 +119,16 @@ class AnswerStore:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"the answer of {key} is damaged", file=self.path, hint=HINT) from None
 
+    def read_provenance(self, key: str) -> dict[str, Any] | None:
+        """Where the pictures of a recorded call are from, as its line tells; None where it does not."""
+        if key not in self.places:
+            return None
+        try:
+            found = self.read_line(key).get("provenance")
+        except (ValueError, AttributeError, RecursionError):
+            raise InputError(f"the line of {key} is damaged", file=self.path, hint=HINT) from None
+        return found if isinstance(found, dict) else None
+
     def put(self, call: Call, answer: Answer) -> None:
         """One answer more, and one line, unless the key is there."""
         if self.in_memory:
@@ -124,7 +136,10 @@ class AnswerStore:
         if self.path is None or call.key in self.places:
             return
         assert self.out is not None, "a store is opened to append"
-        line = json.dumps({"key": call.key, "call": call.to_dict(), "answer": answer.to_dict()}, ensure_ascii=True)
+        document: dict[str, Any] = {"key": call.key, "call": call.to_dict(), "answer": answer.to_dict()}
+        if call.provenance is not None:
+            document["provenance"] = dict(call.provenance)
+        line = json.dumps(document, ensure_ascii=True)
         with name_write_failures(self.path):
             at = os.lseek(self.out, 0, os.SEEK_END)
             data = line.encode() + b"\n"

@@ -150,21 +150,34 @@ class Video:
         if (cached := getattr(self, "_last", None)) and cached[0] is frame:
             picture: Pictures = cached[1]
             return picture
-        turns = round((frame.rotation or 0) / 90) % 4  # quarters to the left
-        width, height = max(1, round(frame.width * self.ratio)), frame.height
-        self.shape = (height, width) if turns % 2 else (width, height)
+        width, height = self.see_shape(frame)
         if self.resize:
             short = min(width, height)
             width, height = (max(self.resize, round(side * self.resize / short)) for side in (width, height))
-        full = frame.to_ndarray(format="rgb24", width=width, height=height, interpolation="BICUBIC")
-        if turns:
-            full = np.rot90(full, turns)
+        full = self.draw(frame, width, height)
         if self.size:
             y, x = ((side - self.size) // 2 for side in full.shape[:2])
             full = full[y : y + self.size, x : x + self.size]
         picture = np.ascontiguousarray(full)
         self._last = (frame, picture)
         return picture
+
+    def see_shape(self, frame: Any) -> tuple[int, int]:
+        """Width and height with square pixels, before it is turned upright; `shape` has them afterwards."""
+        width, height = max(1, round(frame.width * self.ratio)), frame.height
+        self.shape = (height, width) if count_turns(frame) % 2 else (width, height)
+        return width, height
+
+    def draw(self, frame: Any, width: int, height: int) -> Pictures:
+        """Brought to this width and height, then turned upright."""
+        full: Pictures = frame.to_ndarray(format="rgb24", width=width, height=height, interpolation="BICUBIC")
+        turns = count_turns(frame)
+        return np.rot90(full, turns) if turns else full
+
+
+def count_turns(frame: Any) -> int:
+    """Quarters to the left, as phones have it."""
+    return round((frame.rotation or 0) / 90) % 4
 
 
 def import_av() -> ModuleType:

@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, embedders, faces, readers, models.
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, frame recipes, readers, models …
 
 What other packages offer stands behind ours, with the package's name; of what cannot be used, a warning says why.
 """
@@ -124,6 +124,24 @@ def face_table(warn: Warn = ignore) -> Table:
     return ("name", "kind", "licence of the weights", "what it is"), rows
 
 
+def frame_table(warn: Warn = ignore) -> Table:
+    from fabula.media.sampling import all_recipes, all_resizers
+
+    kinds = [("frames", one) for one in all_recipes()] + [("sizes", one) for one in all_resizers()]
+    rows = [
+        [one.name, kind, one.about, one.trap or "–", ", ".join(one.defaults()) or "–", one.origin, one.version or "–"]
+        for kind, one in kinds
+    ]
+    return ("recipe", "gives", "what it takes", "trap", "settings", "source", "version"), rows
+
+
+def layout_table(warn: Warn = ignore) -> Table:
+    from fabula.llm.layouts import LAYOUTS
+
+    rows = [[one.name, one.about, ", ".join(one.defaults())] for one in LAYOUTS]
+    return ("layout", "how frames and their times are sent", "settings"), rows
+
+
 def judge_table(warn: Warn = ignore) -> Table:
     from fabula.text.judges import room
 
@@ -187,6 +205,8 @@ TABLES: dict[str, Callable[[Warn], Table]] = {
     "extractors": extractor_table,
     "embedders": embedder_table,
     "faces": face_table,
+    "frames": frame_table,
+    "layouts": layout_table,
     "readers": reader_table,
     "training": training_table,
     "models": model_table,

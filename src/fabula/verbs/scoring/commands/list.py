@@ -20,8 +20,9 @@ from fabula.verbs.terminal.out import Shown, show
 def command(what: str | None, cited: tuple[str, ...]) -> None:
     """List metrics, protocols, formats, tasks, models and the rest.
 
-    WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training, models
-    or settings (what --set takes for each model, and the values of its paper); without WHAT, the names of all.
+    WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, frames (which frames a
+    harness sends), layouts, readers, training, models or settings (what --set takes for each model, and the values of
+    its paper); without WHAT, the names of all.
 
     \b
     fabula list metrics
