@@ -147,6 +147,8 @@ DOCUMENTS["vantage"] = [
     {"id": "soup__dvc_000001", "category": "food", "conversations": [{"from": "gpt", "value":
         '[{"start": 1, "end": 2, "caption": "Soup boils."}]'}]},
 ]  # fmt: skip
+DOCUMENTS["srt"] = "1\n00:00:00,000 --> 00:00:10,500\nA kite rises.\n\n2\n00:00:12,000 --> 00:00:30,000\nIt falls.\n"
+DOCUMENTS["vtt"] = "WEBVTT\n\n00:00.000 --> 00:10.500\nA kite rises.\n\n00:12.000 --> 00:30.000\nIt falls.\n"
 DOCUMENTS["pss"] = DOCUMENTS["tasty"] = DOCUMENTS["activitynet"]
 
 seconds = st.floats(allow_nan=False, allow_infinity=False)

@@ -19,8 +19,8 @@ from tests.io.story_toys import DOCUMENTS, anything, corpus_of, seconds, stories
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
 LINES = ("fabula", "lmms-samples", "sodam", "vantage")
-ENDINGS = {**dict.fromkeys(LINES, "jsonl"), "vlmevalkit": "csv"}  # the others: json
-WRITERS = [f.name for f in io.formats() if f.write]
+ENDINGS = {**dict.fromkeys(LINES, "jsonl"), "vlmevalkit": "csv", "srt": "srt", "vtt": "vtt"}  # the others: json
+WRITERS = [f.name for f in io.formats() if f.write and not f.texts]  # of those: tests/io/stories/test_subtitles.py
 
 
 def test_every_format_has_a_document_here() -> None:
@@ -33,7 +33,7 @@ def test_every_format_has_a_page() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_the_sample_of_its_page_is_read(name: str, put: Callable[..., Path]) -> None:
-    sample = re.split(r"```(?:json|csv)\n", (PAGES / f"{name}.md").read_text())[1].split("```")[0]
+    sample = re.split(r"```(?:json|csv|srt|vtt)\n", (PAGES / f"{name}.md").read_text())[1].split("```")[0]
     ending = ENDINGS.get(name, "json")
     assert io.read(put(sample, f"file.{'json' if name == 'fabula' else ending}"), name)[0].events > 0
 
@@ -60,8 +60,8 @@ def test_names_whatever_their_case() -> None:
     [
         ("youcook", "no format is called 'youcook'; did you mean 'youcook2'?"),
         (
-            "srt",
-            "sodam, submission, tasty, timechat, vantage, vlmevalkit",
+            "microdvd",
+            "sodam, srt, submission, tasty, timechat, vantage, vlmevalkit, vtt",
         ),
         ("pss:train", "the format 'pss' takes no argument; leave ':train' out"),
         ("youcook2:", "nothing follows the colon; it may be one subset"),

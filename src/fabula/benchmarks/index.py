@@ -210,6 +210,14 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "known_by": ({"all": ("clip_path",), "any": ("human_json_anno", "human_json_anno_en", "pred", "prediction_json", "prediction")}, {"texts": ("timestamp",), "at": "/*0", "lines": False}, {"all": ("timestamp", "segment_detail_caption"), "at": "/*0", "lines": False}),
         },
         {
+            "name": "srt",
+            "module": "io.stories.srt",
+            "order": "srt",
+            "pattern": "*.srt",
+            "holds": "either",
+            "sniff": "io.stories.srt:knows",
+        },
+        {
             "name": "submission",
             "module": "benchmarks.activitynet.submission",
             "order": "submission",
@@ -247,6 +255,14 @@ FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
             "pattern": "*.csv, *.tsv, *.xlsx",
             "holds": "predictions",
             "known_by": ({"table": True},),
+        },
+        {
+            "name": "vtt",
+            "module": "io.stories.vtt",
+            "order": "vtt",
+            "pattern": "*.vtt",
+            "holds": "either",
+            "sniff": "io.stories.vtt:knows",
         },
         {
             "name": "youcook2",

@@ -19,6 +19,7 @@ from fabula._kernels import native
 from fabula.documents.files import (
     LINES,
     PARQUET,
+    SUBTITLES,
     TABLES,
     check_path,
     find_parts,
@@ -71,9 +72,14 @@ class Document(ABC):
         return False
 
     @property
+    def is_subtitles(self) -> bool:
+        """Text of one film with times (io/subtitles)."""
+        return self.filename.lower().endswith(SUBTITLES)
+
+    @property
     def holds_only_stories(self) -> bool:
-        """Parquet and folders hold Fabula's own stories, and nothing else."""
-        return self.is_parquet or self.is_folder
+        """Parquet and folders hold Fabula's own stories or subtitles, and nothing else."""
+        return self.is_parquet or self.is_folder or self.is_subtitles
 
     @property
     def is_lasting(self) -> bool:

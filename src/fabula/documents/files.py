@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 TABLES = (".csv", ".tsv", ".xlsx")
 PARQUET = ".parquet"
-PARTS = (*LINES, PARQUET)  # what the files of a folder may be
+PARTS = (*LINES, PARQUET)  # what the files of a folder may be …
+SUBTITLES = (".srt", ".vtt", ".srt.gz", ".vtt.gz")  # … or these, a file a film
 PIECE = 1 << 20  # bytes of a stream read at a time
 CHUNK = 4 << 20  # the same, then
 BLANKS = " \t\r\n"
@@ -480,13 +481,20 @@ def dump_json(path: Path, document: Any, indent: int | None = None) -> None:
 
 
 def find_parts(path: Path) -> tuple[list[Path], list[str]]:
-    """The files of a folder, by name, and the names of those skipped; a file is the only part of itself."""
+    """The files of a folder, by name, and the names of those skipped; a file is the only part of itself.
+
+    Subtitles are read where there are no files of lines. Names that begin with _ are skipped, but not those of
+    subtitles: films have such names.
+    """
     with name_failures(path):
         if not path.is_dir():
             return [path], []
-        inner = sorted(f for f in path.iterdir() if not f.name.startswith((".", "_")))
-    found = [f for f in inner if f.name.endswith(PARTS) and not f.is_dir()]
+        inner = sorted(f for f in path.iterdir() if not f.name.startswith("."))
+    found = [f for f in inner if f.name.endswith(PARTS) and not f.name.startswith("_") and not f.is_dir()]
     if not found:
-        hint = f"a folder is read as one set: its files end in {', '.join(PARTS)}"
+        found = [f for f in inner if f.name.lower().endswith(SUBTITLES) and not f.is_dir()]
+    if not found:
+        hint = f"a folder is read as one set: its files end in {', '.join((*PARTS, *SUBTITLES[:2]))}"
         raise InputError("is a directory without a file that is read", file=path, hint=hint)
-    return found, [f.name for f in inner if f not in found]
+    taken = set(found)
+    return found, [f.name for f in inner if f not in taken and not f.name.startswith("_")]

@@ -26,9 +26,11 @@ from fabula.documents.files import (
     LINES,
     PARQUET,
     PARTS,
+    SUBTITLES,
     LineBytes,
     check_path,
     has_lines,
+    name_write_failures,
     pause_collector,
     write_bytes,
     write_text,
@@ -246,8 +248,10 @@ def open_stories(document: Document, chosen: Format | None) -> tuple[Any, Format
         if chosen is not None and chosen.name != OWN:
             raise SpecError(f"{document}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return document.numbered(), chosen or find(OWN)[0]
-    if chosen is None and document.is_table:
+    if chosen is None and (document.is_table or document.is_subtitles):
         chosen = sniff_format(document)
+    if chosen is not None and chosen.texts:
+        return document, chosen
     has_tables = chosen is not None and not (chosen.lines or chosen.whole)  # whatever its files are called
     if chosen and (document.is_table or (has_tables and isinstance(document, FileDocument))):
         return list(read_rows(document, loose=True)), chosen
@@ -331,6 +335,14 @@ def check_name(path: Path, name: str) -> None:
     format = find(name)[0]
     if path.suffix == PARQUET or path.is_relative_to("/dev"):
         return
+    if format.texts:
+        if path.suffix and not path.is_dir() and not is_one_text(path, format):
+            hint = f"let the name end in .{format.name}, or name a folder, where each film becomes a file"
+            raise InputError(f"{format.name} is text of one film", file=path, hint=hint)
+        return
+    if path.name.lower().endswith(SUBTITLES):
+        problem = f"{format.name} is no format of subtitles"
+        raise InputError(problem, file=path, hint="choose a name that does not end so")
     if format.lines and not has_lines(path):
         problem = f"{format.name} is JSON Lines, which end in {' or '.join(LINES)}"
         raise InputError(problem, file=path, hint="choose a name that ends so")
@@ -352,6 +364,8 @@ def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     if chosen.write is None:
         raise SpecError(f"the format {format!r} can be read but not written")
     path = check_path(path)
+    if chosen.texts and not is_one_text(path, chosen):
+        return write_folder(corpus, path, chosen, argument)
     target = Source(open_document(path), argument=argument)
     text: Iterable[str] = chosen.write(corpus, target)
     if path.suffix == PARQUET:
@@ -364,3 +378,40 @@ def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     else:
         write_text(path, text)
     return target.notes
+
+
+def is_one_text(path: Path, format: Format) -> bool:
+    """Whether a path is a file of such texts, not a folder of them; a device or a pipe takes one."""
+    if path.is_dir():
+        return False
+    is_device = path.exists() and not path.is_file()
+    return is_device or path.name.lower().removesuffix(".gz").endswith(format.pattern[1:])
+
+
+def write_folder(corpus: Corpus, folder: Path, format: Format, argument: str | None) -> Notes:
+    """A file for each story. A new folder appears whole; of one that is there, each file is replaced whole."""
+    from fabula.core import atomic
+    from fabula.io.subtitles.story import name_file
+
+    notes, ending = Notes(), format.pattern[1:]
+    texts: dict[Path, list[str]] = {}
+    assert format.write is not None
+    for id, story in corpus.items():
+        target = Source(FileDocument(name_file(folder, id, ending)), notes, argument)
+        one = replace(corpus, stories={id: story}, external={}, categories={})
+        texts[name_file(folder, id, ending)] = list(format.write(one, target))
+    note_losses(replace(corpus, stories={}), Source(FileDocument(folder), notes))
+    with name_write_failures(folder):
+        if not folder.exists():
+            with atomic.beside(folder) as place:
+                (place / "folder").mkdir()
+                for path, text in texts.items():
+                    write_text(place / "folder" / path.name, text)
+                atomic.take_new_folder_place(place / "folder", folder)
+            return notes
+        for other in sorted(folder.iterdir()):
+            if other not in texts and other.name.lower().endswith(SUBTITLES):
+                notes.add(f"{{n}} other files of subtitles are in the folder {folder}", other.name)
+    for path, text in texts.items():
+        write_text(path, text)
+    return notes

@@ -129,6 +129,7 @@ class Format:
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
     gathers: Callable[[Path], Any] | None = None  # how a document is got of a folder, for data sets that are trees
     spoken: Literal["", "by reader", "otherwise"] = ""  # its stories are read from words; do they take reader=NAME?
+    texts: bool = False  # a file is text of one film, whose id is the file's name; read and written as documents
     plain: str = ""  # what the kernel calls texts of it (documents/columns.py); "": it reads none
 
     # what a document holds; of lines, an iterator of (place, object), of tables a list of rows

@@ -139,7 +139,7 @@ class Shelf:
         return next((r for r in self.rules if r.shared and r.shared.fits(head.first_entry)), None)
 
     def pattern_of(self, head: Document) -> str:
-        name = head.filename.removesuffix(".gz")
+        name = head.filename.removesuffix(".gz").lower() if head.is_subtitles else head.filename.removesuffix(".gz")
         return next((pattern for pattern in self.patterns if name.endswith(pattern[1:])), "*.json")
 
     def load(self, module: str) -> tuple[Format, ...]:
@@ -271,7 +271,7 @@ TABLES = ("*.jsonl", "*.xlsx", "*.tsv", "*.csv")
 SHELVES = {
     shelf.kind: shelf
     for shelf in (
-        Shelf("stories", TABLES, ("read_stories",), story_entry),
+        Shelf("stories", (*TABLES, "*.srt", "*.vtt"), ("read_stories",), story_entry),
         Shelf("moments", (*TABLES, "*.txt"), ("read_queries", "read_rankings")),
         Shelf("regions", readers=("read_pictures",), first=root_keys),
         Shelf("captions"),

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 class ConvertOptions(Options):
     """Keywords of `fabula.convert` and flags of `fabula convert`."""
 
-    to: str | None = option(None, "Format to write (fabula list formats). Default for .jsonl and .parquet: fabula.")
+    to: str | None = option(
+        None, "Format to write (fabula list formats). Default by the ending: fabula for .jsonl and .parquet, srt, vtt."
+    )
     from_: str | None = option(None, "Format to read. Default: detected from the content.")
     sets: Path | None = option(
         None, "Captions or ids of clips: the file of sets (valSets.csv). Default: five consecutive clips of a film."
@@ -112,9 +114,13 @@ def guess_format(target: Path) -> str:
     """Fabula's own, where the ending is that of lines or Parquet; a document may be of several formats."""
     if target.name.endswith(PARTS):
         return io.OWN
+    for format in io.formats():
+        if format.texts and target.name.lower().removesuffix(".gz").endswith(format.pattern[1:]):
+            return format.name
     if target.suffix.lower() not in (".json", ".gz", "") and not target.is_relative_to("/dev"):
         raise SpecError(
-            f"{target}: no format is written as {target.suffix}; let the name end in .json, .jsonl or .parquet"
+            f"{target}: no format is written as {target.suffix}; "
+            "let the name end in .json, .jsonl, .parquet, .srt or .vtt"
         )
     able = [f.name for f in io.formats() if f.write and not f.lines]
     raise SpecError(f"{target} may be of several formats; say which: {', '.join(f'--to {name}' for name in able)}")

@@ -41,13 +41,18 @@ def command(source: Path, target: Path, options: ConvertOptions, free: Answers) 
     \b
     fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz
     fabula convert preds.jsonl submission.json --to submission
+    fabula convert preds.json captions/ --to vtt
     fabula convert LSMDC16_annos_val.csv val.jsonl --to captionsets --sets valSets.csv
     fabula convert filled.jsonl submission.csv --to fillin
     fabula convert --answers answers.jsonl events.jsonl --audit audit.json --unit percent --refs val_1.json
     """
     if free.answers:
         return convert_free(source, target, options, free)
-    check_outputs([source, options.sets], TARGET=target)
+    if target.is_dir() and writes_folders(options):
+        if source.exists() and target.samefile(source):
+            raise SpecError(f"TARGET {target} is the folder that is read; give it another name")
+    else:
+        check_outputs([source, options.sets], TARGET=target)
     done = convert(source, target, options=options)
     for line in done.warnings:
         warn(line)
@@ -56,6 +61,13 @@ def command(source: Path, target: Path, options: ConvertOptions, free: Answers) 
         clips = sum(len(one.clips or one.captions or ()) for one in done.sets.values())
         return print_note(f"{len(done.sets):,} captionsets of {clips:,} clips → {done.to} ({target})")
     print_note(f"{len(corpus):,} videos, {corpus.events:,} events: {corpus.format} → {done.to} ({target})")
+
+
+def writes_folders(options: ConvertOptions) -> bool:
+    """Whether the format has a file for each film."""
+    from fabula import io
+
+    return options.to is not None and io.find(options.to)[0].texts
 
 
 def convert_free(source: Path, target: Path, options: ConvertOptions, free: Answers) -> None:
