@@ -33,6 +33,7 @@ __all__ = [
     "search",
     "stress",
     "train",
+    "transcribe",
     "uniform",
     "write",
 ]
@@ -63,6 +64,7 @@ _HOMES = {
     "search": "fabula.verbs.searching.search",
     "stress": "fabula.verbs.trust.stress",
     "train": "fabula.verbs.training.train",
+    "transcribe": "fabula.verbs.building.transcribe",
     "uniform": "fabula.evaluate.baselines.uniform",
     "write": "fabula.io",
 }
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from fabula.metrics import metric
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
+    from fabula.verbs.building.transcribe import transcribe
     from fabula.verbs.scoring.baseline import baseline
     from fabula.verbs.scoring.cite import cite
     from fabula.verbs.scoring.compare import compare

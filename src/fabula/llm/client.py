@@ -19,9 +19,9 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from fabula.core.errors import MissingExtra
@@ -53,6 +53,7 @@ BROKE = ("insufficient_quota", "billing")  # a 429 that no waiting mends
 LENGTHS = ("max_model_len", "context_length", "context_window", "n_ctx", "n_ctx_train")
 
 Note = Callable[[Attempt], None]
+T = TypeVar("T")
 
 
 class Client(Protocol):
@@ -144,11 +145,15 @@ class HttpClient:
     async def ask(self, call: Call) -> Answer:
         """The answer. CallError: all attempts failed."""
         await self.check_context(call)
+        return await self.persist(lambda: self.send(call))
+
+    async def persist(self, send: Callable[[], Awaitable[T]]) -> T:
+        """What `send` returns, tried again after failures that may pass. CallError: all attempts failed."""
         tries = 0
         while True:
             tries += 1
             try:
-                return await self.send(call)
+                return await send()
             except SchemaRefused:  # ask without a schema, at once
                 self.with_schema = False
                 tries -= 1

@@ -120,13 +120,13 @@ class Extracted:
 
 @dataclass(frozen=True)
 class VideoStage(ABC):
-    """A pass over videos, each a sealed record and an array in a work folder; a value that travels to its workers."""
+    """A pass over videos, each a sealed record and maybe an array in a work folder; a value that travels to workers."""
 
     folder: Folder
     skip_bad: bool
 
     parts: ClassVar[str]  # the subfolder
-    ending: ClassVar[str]  # of the arrays
+    ending: ClassVar[str] = ""  # of the arrays; a record without "array" has none
 
     @abstractmethod
     def process(self, id: str, path: Path, part: str) -> None:
@@ -154,6 +154,8 @@ class VideoStage(ABC):
         record = self.folder.find(self.parts, f"{part}.json")
         if record is None or "refused" in record:
             return record is not None and self.skip_bad
+        if "array" not in record:
+            return True
         return bool(self.folder.seal_of(self.parts, f"{part}{self.ending}") == record["array"])
 
     def run(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from fabula.core.errors import SpecError
-from fabula.core.options import MUST, Options, option
+from fabula.core.options import MUST, Options, option, same_as
 
 if TYPE_CHECKING:
     from fabula.jobs.runner import Runner
@@ -77,3 +77,23 @@ class CutOptions(Options):
     clips: Path = option(MUST, 'Lines of {"id", "video", "start", "end"}.')
     out: Path = option(MUST, "Store to write.", "-o")
     overwrite: bool = option(False, "Replace an existing store.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(Options):
+    """Where the texts of films go, and how a run over films is done; speech and signs share it."""
+
+    out: Path | None = option(None, "File, folder or store (.jsonl) to write.", "-o", writes=True)
+    processes: int | None = option(None, "Films processed in parallel. Default: one per processor.", at_least=1)
+    engine: Literal["local", "ray"] = option("local", "Engine that processes the films.", shows_default=True)
+    address: str | None = same_as(ExtractOptions, "address")
+    work: Path | None = same_as(ExtractOptions, "work")
+    resume: bool = same_as(ExtractOptions, "resume")
+    skip_bad: bool = option(False, "Skip unreadable films and name them.")
+    overwrite: bool = option(False, "Replace what exists at OUT.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_engine(self)
+        if self.resume and self.out is None and self.work is None:
+            raise SpecError("--resume needs the work folder of the earlier run; name its --out or --work")

@@ -414,3 +414,24 @@ class WorldKeywords(TypedDict, total=False):
     bystanders: float | None
     pose: float | None
     noise: float | None
+
+
+class TranscribeKeywords(TypedDict, total=False):
+    out: str | Path | None
+    processes: int | None
+    engine: Literal["local", "ray"]
+    address: str | None
+    work: str | Path | None
+    resume: bool
+    skip_bad: bool
+    overwrite: bool
+    kind: Literal["srt", "vtt", "txt", "json"] | None
+    track: int | None
+    language: str | None
+    ignore_subtitles: bool
+    url: str | None
+    model: str
+    key_env: str
+    rpm: float | None
+    timeout: float
+    retries: int
