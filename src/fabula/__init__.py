@@ -28,6 +28,7 @@ __all__ = [
     "protocol",
     "protocols",
     "read",
+    "read_signs",
     "reward",
     "score",
     "search",
@@ -59,6 +60,7 @@ _HOMES = {
     "protocol": "fabula.benchmarks",
     "protocols": "fabula.verbs.scoring.protocols",
     "read": "fabula.io",
+    "read_signs": "fabula.verbs.building.read_signs",
     "reward": "fabula.evaluate.rewards",
     "score": "fabula.verbs.scoring.score",
     "search": "fabula.verbs.searching.search",
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     from fabula.metrics import metric
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
+    from fabula.verbs.building.read_signs import read_signs
     from fabula.verbs.building.transcribe import transcribe
     from fabula.verbs.scoring.baseline import baseline
     from fabula.verbs.scoring.cite import cite

@@ -270,6 +270,7 @@ REASONS: dict[str, str] = {
             "people split",
             "people undo",
             "plot",
+            "read",
             "serve",
             "simulate",
             "study backup",

@@ -416,6 +416,21 @@ class WorldKeywords(TypedDict, total=False):
     noise: float | None
 
 
+class ReadSignsKeywords(TypedDict, total=False):
+    out: str | Path | None
+    processes: int | None
+    engine: Literal["local", "ray"]
+    address: str | None
+    work: str | Path | None
+    resume: bool
+    skip_bad: bool
+    overwrite: bool
+    kind: Literal["json", "srt", "vtt", "txt"] | None
+    fps: float
+    still: float
+    least: float
+
+
 class TranscribeKeywords(TypedDict, total=False):
     out: str | Path | None
     processes: int | None
