@@ -59,6 +59,8 @@ def open_page(
     """What is stored is read before any work, so that a wrong file costs a line at once."""
     stored = lines or signs
     check_outputs([*films, stored, out], None, **{"--page": page})
+    if page is not None and out is not None and page.resolve() == out.resolve():
+        raise SpecError(f"--out and --page both write {page}; give one another name")
     if page is None:
         if stored is not None:
             raise SpecError(f"{'--lines' if lines else '--signs'} only applies with --page")
