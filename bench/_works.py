@@ -97,7 +97,7 @@ WORKS = (
         "5,000 captions × 5 references: BLEU, METEOR, ROUGE-L, CIDEr",
         (
             *("score", "{folder}/captions.jsonl", "--task", "captions"),
-            *("-m", "BLEU_1,BLEU_2,BLEU_3,BLEU_4,METEOR,ROUGE_L,CIDEr", *JSON),
+            *("--protocol", "coco", *JSON),
         ),
         official="pycocoevalcap",
     ),

@@ -2,8 +2,8 @@
 
     python reproduce/signs.py TRUTH.json FILMS/ [--out signs.jsonl] [--names a,b] [--fps 4]
 
-The truth is a file of the user's: {"signs": [{"film", "start", "end", "text", "sure": "sure" | "partly", "turned": bool,
-"also": [other right readings]}], "films_without_text": [film, …]}. A film is named without its ending.
+The truth is a file of the user's: {"signs": [{"film", "start", "end", "text", "sure": "sure" | "partly",
+"turned": bool, "also": [other right readings]}]}. A film is named without its ending.
 
     found     a sure sign of the truth, upright, with a text of ours at the same time whose letters are like it by .7
     false     a line of ours that is like no sign of the truth at that time, sure or partly, by .5

@@ -15,6 +15,7 @@ from fabula.core.errors import InputError
 from fabula.data.transcripts import Sign, SignList, SpokenLine, Transcript
 from fabula.report._data import pack_data
 from fabula.report._events import Cells, round_seconds
+from fabula.report.film import count
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 from fabula.report.links import link_file
 
@@ -75,10 +76,6 @@ def lines_page(
 </body>
 </html>
 """
-
-
-def count(n: int, one: str) -> str:
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
 
 
 def list_film(film: FilmText, place: Path) -> Cells:

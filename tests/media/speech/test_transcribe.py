@@ -250,7 +250,7 @@ def test_a_folder_of_films_becomes_a_store_or_a_folder(folder, tmp_path, command
     ]
     assert [one.duration for one in films] == pytest.approx([2.0, 2.0, 2.0], abs=0.11)
     assert "c.mkv has no sound (streams: video): no lines" in ran.stderr
-    assert "3 films of 6 s, 1 lines, 2 words" in ran.stderr
+    assert "3 films of 6 s, 1 line, 2 words" in ran.stderr
     assert not (tmp_path / "lines.jsonl.work").exists()
     ran = command_line("transcribe", folder, "-o", tmp_path / "vtt", "--kind", "vtt", "--processes", "2")
     assert ran.returncode == 0, ran.stderr
@@ -266,6 +266,25 @@ def test_a_folder_of_films_becomes_a_store_or_a_folder(folder, tmp_path, command
 def test_lines_are_printed_without_a_target(folder, command_line):
     ran = command_line("transcribe", folder / "a.mkv")
     assert ran.returncode == 0 and ran.stdout == "[00:00:00.500 --> 00:00:01.500] Good morning.\n"
+
+
+def test_a_page_plays_the_film_with_its_lines_and_signs(folder, tmp_path, command_line):
+    sign = {"start": 0.0, "end": 2.0, "text": "EXIT", "confidence": 0.9, "kind": "sign", "box": [0.1, 0.1, 0.3, 0.2]}
+    stored = [{"video": name, "duration": 2.0, "source": "", "signs": [sign]} for name in ("a", "z")]
+    (tmp_path / "signs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stored))
+    page = tmp_path / "film.html"
+    ran = command_line("transcribe", folder / "a.mkv", "--page", page, "--signs", tmp_path / "signs.jsonl")
+    assert ran.returncode == 0 and ran.stdout == ""
+    assert "1 of 2 stored films are none of these" in ran.stderr
+    text = page.read_text()
+    assert "What is said and written" in text and "1 film, 1 line, 1 sign" in text
+    for words, problem in [
+        (("--signs", tmp_path / "signs.jsonl"), "--signs only applies with --page"),
+        (("--page", page, "--signs", tmp_path / "none.jsonl"), "no such file"),
+        (("--page", folder / "a.mkv"), "would replace"),
+    ]:
+        ran = command_line("transcribe", folder / "a.mkv", *words)
+        assert ran.returncode == 2 and problem in ran.stderr
 
 
 @needs_wheel

@@ -34,6 +34,7 @@ class ReadFilms:
     left_out: Refused  # id → why a film was left out
     seconds: dict[str, float]  # of all processes, by stage, of the films that were read now
     took: float  # seconds of the clock
+    videos: dict[str, Path]  # files by id
 
     @property
     def duration(self) -> float:
@@ -76,7 +77,7 @@ def read_signs(
     for id, record in done.records.items():
         if id not in done.earlier:
             account.add(record["seconds"])
-    return ReadFilms(read, done.left_out, account.seconds, time.perf_counter() - began)
+    return ReadFilms(read, done.left_out, account.seconds, time.perf_counter() - began, dict(found))
 
 
 def build_stage(skip_bad: bool, model: SignModel, folder: Folder, watch: Progress) -> SignStage:

@@ -30,6 +30,7 @@ class Transcribed:
     transcripts: list[Transcript]
     left_out: Refused
     seconds: dict[str, float]  # of work, by stage, this run's alone
+    videos: dict[str, Path]  # files by id
 
     @property
     def duration(self) -> float:
@@ -77,7 +78,7 @@ def transcribe_films(
             for line in notes.lines():
                 if not line.startswith("lost in writing"):  # a format without confidences was asked for
                     warn(line)
-    return Transcribed(transcripts, done.left_out, add_seconds(done))
+    return Transcribed(transcripts, done.left_out, add_seconds(done), dict(found))
 
 
 def build_stage(folder: Folder, watch: Progress, skip_bad: bool, hearing: Hearing) -> SpeechStage:

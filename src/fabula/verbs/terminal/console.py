@@ -75,8 +75,7 @@ def tell_progress() -> Watch:
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            share = f" ({100 * done // total} %)" if total else ""
-            print_note(f"{what}: {done} of {total}{share}")
+            print_note(f"{what}: {done} of {total} ({100 * done // total} %)" if total else f"{what}: {done}")
 
     return tell
 

@@ -9,7 +9,9 @@ import click
 from fabula.data.transcripts import SignList
 from fabula.media.pipeline import share_of
 from fabula.media.signs.options import ReadOptions
+from fabula.report.film import count
 from fabula.verbs.building.read_signs import read_signs
+from fabula.verbs.building.text_page import open_page
 from fabula.verbs.terminal.console import print_lines, print_note, show_progress, warn
 from fabula.verbs.terminal.flags import flags, path_argument
 
@@ -17,7 +19,9 @@ from fabula.verbs.terminal.flags import flags, path_argument
 @click.command("read")
 @path_argument("films", nargs=-1, required=True)
 @flags(ReadOptions, into="options")
-def command(films: tuple[Path, ...], options: ReadOptions) -> None:
+@click.option("--page", type=click.Path(path_type=Path), help="HTML page to write: the films play, signs are framed.")
+@click.option("--lines", type=click.Path(path_type=Path), help="Lines of the films (fabula transcribe), on the page.")
+def command(films: tuple[Path, ...], options: ReadOptions, page: Path | None, lines: Path | None) -> None:
     """Read the text in the pictures of FILMS: signs, logos, subtitles.
 
     FILMS are files or folders. Subtitles are those that are part of the pictures.
@@ -27,12 +31,14 @@ def command(films: tuple[Path, ...], options: ReadOptions) -> None:
     fabula read film.mp4 -o signs.json            or .srt, .vtt, .txt
     fabula read films/ -o signs.jsonl             a line a film; a folder takes a file a film
     fabula read films/ -o signs.jsonl --resume    after a stop
+    fabula read film.mp4 --page film.html --lines film.srt
 
     The weights are PP-OCRv6's, in the package rapidocr (fabula[ocr]); nothing is downloaded when it runs.
     """
+    film_page = open_page(films, options.out, page, lines=lines)
     with show_progress() as progress:
         done = read_signs(films, options=options, progress=progress, warn=warn)
-    if options.out is None:
+    if options.out is None and page is None:
         for film in done.films:
             print_lines(list_signs(film))
     speed = f": {share_of(done.seconds)}" if done.seconds else ""
@@ -41,10 +47,8 @@ def command(films: tuple[Path, ...], options: ReadOptions) -> None:
     print_note(f"{read}{target} ({done.took:,.1f} s{speed})")
     if done.left_out:
         print_note(f"{count(len(done.left_out), 'film')} left out, as --skip-bad says")
-
-
-def count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    if film_page is not None:
+        film_page.write(done.videos, signs=done.films)
 
 
 def list_signs(film: SignList) -> list[str]:
