@@ -33,6 +33,8 @@ ORDER = [  # total: a package imports from those before it alone, inside functio
     "annotation",
     "learn",
     "library",
+    "narration",
+    "asking",
     "studies",
     "hosts",
     "demo",

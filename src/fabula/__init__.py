@@ -10,6 +10,8 @@ __all__ = [
     "FabulaError",
     "__version__",
     "analyse",
+    "ask",
+    "ask_grid",
     "baseline",
     "cite",
     "compare",
@@ -33,6 +35,7 @@ __all__ = [
     "score",
     "search",
     "stress",
+    "tell",
     "train",
     "transcribe",
     "uniform",
@@ -43,6 +46,8 @@ __all__ = [
 _HOMES = {
     "FabulaError": "fabula.core.errors",
     "analyse": "fabula.verbs.training.analyse",
+    "ask": "fabula.verbs.building.ask",
+    "ask_grid": "fabula.verbs.building.ask",
     "baseline": "fabula.verbs.scoring.baseline",
     "cite": "fabula.verbs.scoring.cite",
     "compare": "fabula.verbs.scoring.compare",
@@ -65,6 +70,7 @@ _HOMES = {
     "score": "fabula.verbs.scoring.score",
     "search": "fabula.verbs.searching.search",
     "stress": "fabula.verbs.trust.stress",
+    "tell": "fabula.verbs.building.tell",
     "train": "fabula.verbs.training.train",
     "transcribe": "fabula.verbs.building.transcribe",
     "uniform": "fabula.evaluate.baselines.uniform",
@@ -80,9 +86,11 @@ if TYPE_CHECKING:
     from fabula.io import read, write
     from fabula.learn.retrieval.moments import moments
     from fabula.metrics import metric
+    from fabula.verbs.building.ask import ask, ask_grid
     from fabula.verbs.building.convert import convert
     from fabula.verbs.building.parse import parse
     from fabula.verbs.building.read_signs import read_signs
+    from fabula.verbs.building.tell import tell
     from fabula.verbs.building.transcribe import transcribe
     from fabula.verbs.scoring.baseline import baseline
     from fabula.verbs.scoring.cite import cite

@@ -43,12 +43,13 @@ from fabula.annotation.benchmark import (
 from fabula.annotation.keyframes import even_times, key_times
 from fabula.annotation.moments import Moment, read_moments
 from fabula.annotation.plan import Plan, StepPlan, keep_evenly, plan, plan_step
-from fabula.annotation.prompts import VARIABLES, Prompt, load_prompts
+from fabula.annotation.prompts import VARIABLES, load_prompts
 from fabula.annotation.recipe import Recipe, RecipeOptions
 from fabula.annotation.steps import choose
 from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointOptions
 from fabula.llm.prices import Prices
+from fabula.llm.prompts import Prompt
 from tests.annotation.toys import make_moments, write_moments
 from tests.stored import as_text, read_stored, write_stored
 

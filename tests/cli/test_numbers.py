@@ -289,6 +289,7 @@ REASONS: dict[str, str] = {
     "reproduce run": "the table and its JSON are compared in tests/reproduce",
     "doctor": "prints versions; no number of it is in JSON",
     "where": "prints a path",
+    "tell": "prints events; what its plan counts is compared with a run in tests/narration/test_tell.py",
     "transcribe": "prints lines of speech; what it counts is compared in tests/media/speech",
 }
 

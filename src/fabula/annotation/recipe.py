@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fabula.annotation.prompts import Prompt, load_prompts
+from fabula.annotation.prompts import load_prompts
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
 from fabula.documents.fields import JsonDict, JsonObject
 from fabula.llm import EndpointOptions
+from fabula.llm.prompts import Prompt
 
 ROLES = {
     "static_frame": "image",

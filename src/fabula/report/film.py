@@ -43,16 +43,18 @@ class Film:
     notes: Sequence[str] = field(default=())
 
 
-def film_page(films: Sequence[Film], title: str, *, folder: Path | None = None, notes: Sequence[str] = ()) -> str:
-    """The whole document; `folder` is where it will lie."""
+def film_page(
+    films: Sequence[Film], title: str, *, folder: Path | None = None, notes: Sequence[str] = (), lead: str | None = None
+) -> str:
+    """The whole document; `folder` is where it will lie, `lead` the line under the title in place of ours."""
     if not films:
         raise InputError("no film to show", hint="predict at least one")
     place = Path(folder or ".")
     rows = [row_of(film, place) for film in films]
     n = sum(len(film.captions) for film in films)
     people = sum(len(film.people) for film in films)
-    lead = f"{count(len(films), 'film')}, {count(n, 'clip')} told, {count(people, 'person', 'people')} seen"
-    return draw_watch(rows, title, lead, notes)
+    ours = f"{count(len(films), 'film')}, {count(n, 'clip')} told, {count(people, 'person', 'people')} seen"
+    return draw_watch(rows, title, ours if lead is None else lead, notes)
 
 
 def count(n: int, one: str, many: str = "") -> str:

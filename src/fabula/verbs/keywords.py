@@ -450,3 +450,70 @@ class TranscribeKeywords(TypedDict, total=False):
     rpm: float | None
     timeout: float
     retries: int
+
+
+class EndpointKeywords(TypedDict, total=False):
+    url: str
+    model: str
+    key_env: str
+    concurrency: int
+    rpm: float | None
+    tpm: float | None
+    timeout: float
+    retries: int
+    context: int | None
+    price: Names
+    schema: Literal["auto", "always", "never"]
+    record: str | Path | None
+    replay: str | Path | None
+
+
+class TellKeywords(EndpointKeywords, total=False):
+    out: Paths
+    to: Names
+    style: Literal["dense", "steps", "chapters", "descriptions"]
+    language: str | None
+    frames: str
+    side: int
+    quality: int
+    picture_tokens: int | None
+    layout: str
+    window: float
+    overlap: float
+    carry: int
+    shots: Literal["content", "transnetv2", "none"]
+    lines: str | Path | None
+    signs: str | Path | None
+    people: str | Path | None
+    untitled: bool
+    pace: float
+    prompts: str | Path | None
+    temperature: float
+    max_tokens: int
+    seed: int
+    tries: int
+    budget: float | None
+    work: str | Path | None
+    skip_bad: bool
+    overwrite: bool
+
+
+class AskKeywords(EndpointKeywords, total=False):
+    videos: str | Path | Paths
+    out: str | Path | None
+    task: Literal["grounding", "highlights", "questions", "dense"] | None
+    format: str | None
+    prompt: str | None
+    frames: str
+    side: int
+    quality: int
+    layout: str
+    times: Literal["film", "recipe"]
+    server: str | None
+    temperature: float
+    max_tokens: int
+    seed: int
+    limit: int | None
+    budget: float | None
+    skip_bad: bool
+    overwrite: bool

@@ -21,7 +21,7 @@ from fabula.io.format import STORIES, Format, HeadRule
 from fabula.io.stories import IDS, TEXTS, is_answer
 
 SHAPE = '{"id": video, "answer": text, "duration": s}'
-KNOWN = frozenset({*IDS, *TEXTS, "duration", "fps", "frames"})
+KNOWN = frozenset({*IDS, *TEXTS, "duration", "fps", "frames", "run"})  # run: of fabula ask
 
 
 def number_entries(document: Any, source: Source) -> Iterator[tuple[str, Any]]:

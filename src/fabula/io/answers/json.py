@@ -38,9 +38,11 @@ WORDS = (
     "content",
     "step",
 )
-BARE = lazy(r"[\[{]\s{0,20}[\[{\"'\]}\d-]")
+BARE = lazy(
+    r"[\[{](?=\s{0,20}[\[{\"'\]}\d-])"
+)  # in `[{"start"`, each of the two: where the list is cut, its first object
 LIKELY = lazy(r"\[\s{0,20}\{|\{\s{0,20}[\"']|\[\s{0,20}\[")
-CANDIDATES = 20  # brackets that are tried
+CANDIDATES = 40  # brackets that are tried
 DEEPEST = 40
 LITERAL = 100_000  # characters that are tried as Python
 VAST = 10**300  # whole numbers up to here are floats, too

@@ -1,7 +1,7 @@
 """Answers of a language model about moments, in its own words: {"id": query, "answer": text}, a line each.
 
 Which window an answer names is for the metric's reader to say: `Grounding(reader=…)`. An answer of null is none: the
-query counts as unanswered.
+query counts as unanswered. "run" is the signature of the run that got it (fabula ask).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
         id = read_id(entry, next((key for key in ANSWER_IDS if key in entry), "id"), at, source)
         words = next((key for key in TEXTS if key in entry), "answer")
         text = source.entry(entry, words, id, at)
-        source.unused(entry, {*ANSWER_IDS, *TEXTS}, "predictions")
+        source.unused(entry, {*ANSWER_IDS, *TEXTS, "run"}, "predictions")
         if text is not None:
             yield "", Ranking(id, NO_WINDOWS, answer=read_words(text, words, id, source))
 

@@ -42,7 +42,7 @@ from fabula.io.moments.fields import (
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"
 ENTRY = f'{{"id", "windows": [{ROW}, …], "videos": [name, …], "saliency": [number, …]}}'
-ANSWER = frozenset({"id", "windows", "videos", "saliency"})
+ANSWER = frozenset({"id", "windows", "videos", "saliency", "run"})  # run: of fabula ask
 KEYS = {key: key for key in ("id", "video", "windows", "duration", "text", "type")}
 PLAIN = Shape(
     (

@@ -12,7 +12,7 @@ from fabula.io.format import Format, HeadRule
 
 KNOWN = frozenset(
     {"id", "answer", "group", "kind", "question", "references", "asked", "events", "options", "gold", "windows"}
-    | {"traits"}
+    | {"traits", "run"}  # run: the signature of fabula ask
 )
 TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
 SHAPE = '{"id": id, "answer": text, …}'

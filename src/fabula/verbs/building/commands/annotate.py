@@ -9,15 +9,14 @@ import click
 
 from fabula.annotation import benchmark, printed
 from fabula.annotation.recipe import RecipeOptions
-from fabula.core.errors import SpecError
 from fabula.documents.files import write_text
 from fabula.learn import need_learn
 from fabula.llm.options import EndpointOptions
 from fabula.verbs.terminal.console import Several, VerbGroup, print_note, show_progress, warn
-from fabula.verbs.terminal.flags import flags, path_argument, typed
+from fabula.verbs.terminal.endpoint import need_model
+from fabula.verbs.terminal.flags import flags, path_argument
 from fabula.verbs.terminal.out import JsonOutput, Shown, check_outputs, show
 
-OFFERED = 8  # models of an endpoint that a message names
 UNFINISHED = 3  # exit code of a run that leaves something to do
 BATCH = ("batch", "batch_moments", "batch_pause", "batch_wait", "forget_batches")
 
@@ -73,7 +72,7 @@ def run(moments: Path | None, endpoint: EndpointOptions, recipe: RecipeOptions, 
     fabula annotate run moments.jsonl -s run.sqlite --url URL --model M --videos videos/ --budget 5 --price 0.15/0.60
     """
     check_outputs([moments, endpoint.replay], endpoint)
-    need_model(endpoint)
+    need_model(endpoint, EndpointOptions)
     with show_progress() as watch:
         ran = benchmark.run(
             moments, options=options, endpoint=endpoint, recipe=recipe, make_scorer=make_scorer, progress=watch
@@ -92,7 +91,7 @@ def retry(empty: bool, endpoint: EndpointOptions, recipe: RecipeOptions, options
     Exit code 3: some moments failed, or the budget stopped the run.
     """
     check_outputs([endpoint.replay], endpoint)
-    need_model(endpoint)
+    need_model(endpoint, EndpointOptions)
     states = ("failed", "empty") if empty else ("failed",)
     with show_progress() as watch:
         ran = benchmark.retry(
@@ -109,18 +108,6 @@ def make_scorer(recipe: RecipeOptions) -> benchmark.Evaluator | None:
     from fabula.learn.noise.scorer import NoiseScorer
 
     return NoiseScorer(recipe.evaluator, recipe.scorer_features, text=recipe.scorer_text)
-
-
-def need_model(endpoint: EndpointOptions) -> None:
-    """Refuse an endpoint without the name of a model; the name that stands for none is known to nobody there."""
-    if endpoint.is_fake or endpoint.replay is not None or "--model" in typed(EndpointOptions):
-        return
-    from fabula.llm.ask import list_models
-
-    offered = list_models(endpoint)
-    more = f" ({len(offered) - OFFERED:,} more)" if len(offered) > OFFERED else ""
-    names = f"; it offers {', '.join(offered[:OFFERED])}{more}" if offered else ""
-    raise SpecError(f"no model is named for {endpoint.url}; say --model{names}")
 
 
 def report_run(ran: benchmark.Ran) -> None:
@@ -167,7 +154,7 @@ def ab(
     fabula annotate ab moments.jsonl -s ab.sqlite --url URL --model M --prompts-b prompts/ --videos videos/ --sample 50
     """
     check_outputs([moments, options.store], out)
-    need_model(endpoint)
+    need_model(endpoint, EndpointOptions)
     with show_progress() as watch:
         found = benchmark.ab(
             moments, ab_options=ab_options, options=options, endpoint=endpoint, recipe=recipe, progress=watch
