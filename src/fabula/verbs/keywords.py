@@ -497,7 +497,7 @@ class TellKeywords(EndpointKeywords, total=False):
     overwrite: bool
 
 
-class AskKeywords(EndpointKeywords, total=False):
+class BenchKeywords(EndpointKeywords, total=False):
     videos: str | Path | Paths
     out: str | Path | None
     task: Literal["grounding", "highlights", "questions", "dense"] | None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from fabula.asking.options import AskOptions
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import read_keywords, with_options
-from fabula.verbs.keywords import AskKeywords
+from fabula.verbs.keywords import BenchKeywords
 
 if TYPE_CHECKING:
     from fabula.asking.grid import GridResult
@@ -23,7 +23,7 @@ def ask(
     options: AskOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **keywords: Unpack[AskKeywords],
+    **keywords: Unpack[BenchKeywords],
 ) -> AskResult:
     """The answers of a model to a benchmark file; with `out` they are written as `fabula.score` reads them.
 
@@ -51,7 +51,7 @@ def ask_grid(
     options: AskOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **keywords: Unpack[AskKeywords],
+    **keywords: Unpack[BenchKeywords],
 ) -> GridResult:
     """The same under every combination of settings, `vary` being texts such as `frames=fabula/even(n=8),vllm/opencv`.
 
