@@ -76,6 +76,8 @@ def test_films_by_their_names():
     films = dict.fromkeys(("kite", "a.b_0.0_10.0"), Path("x"))
     assert find_film("kite", films) == find_film("kite.mp4", films) == find_film("clips/kite.MKV", films) == "kite"
     assert find_film("a.b_0.0_10.0", films) == find_film("a.b_0.0_10.0.mp4", films) == "a.b_0.0_10.0"
+    assert find_film("v_kite", films) == find_film("v_kite.mp4", films) == "kite"
+    assert find_film("x", dict.fromkeys(["v_x"], Path("x"))) == "v_x"
     assert find_film("kit", films) is None and find_film("kite.0", films) is None
 
 

@@ -12,6 +12,7 @@ SignKind = Literal["sign", "logo", "subtitle"]
 """sign: text in the scene or laid over it for a while; logo: small, near an edge, for most of the film;
 subtitle: burnt-in lines, centred below (or above), each for a few seconds."""
 
+
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
     """What is said from `start` to `end`, in seconds."""
@@ -21,6 +22,7 @@ class SpokenLine:
     text: str
     confidence: float | None = None  # from 0 to 1; None where the source has none, as subtitles
     speaker: str | None = None  # a turn's label, S1, S2 …, or the name that a subtitle file gives
+
 
 @dataclass(frozen=True)
 class Transcript:
@@ -33,6 +35,7 @@ class Transcript:
     source: str = ""  # what the lines are from: "subtitles film.srt", "moonshine-voice 0.1.0 tiny-en", "endpoint MODEL"
     about: dict[str, object] = field(default_factory=dict)  # settings, and what was left out and why
 
+
 @dataclass(frozen=True, slots=True)
 class Sign:
     """A text in the picture from `start` to `end`; `box` is left, top, right, bottom as fractions of the picture."""
@@ -43,6 +46,7 @@ class Sign:
     confidence: float
     kind: SignKind = "sign"
     box: tuple[float, float, float, float] | None = None
+
 
 @dataclass(frozen=True)
 class SignList:
