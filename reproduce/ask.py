@@ -3,7 +3,7 @@
     python reproduce/ask.py                    kills and throughput; about five minutes
     python reproduce/ask.py --only kills --kills 30 --seed 1
 
-Films are coded and the server reads their pictures (media/coded/), so that nothing here says how well a model understands.
+Films are coded and the server reads their pictures (media/coded/): nothing here says how well a model understands.
 
     kills       SIGKILL at random moments; the same bytes as an unbroken run, no answered call asked twice
     throughput  a server that takes 1 s a call and works on four at once: calls · 1 s / 4, as a share of the seconds

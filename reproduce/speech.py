@@ -164,19 +164,24 @@ def write_film(path: Path, sound: np.ndarray) -> Path:
 # ── what is counted ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def align(reference: Sequence[str], heard: Sequence[str]) -> list[tuple[int | None, int | None]]:
-    """Pairs of places by least edits; None where a word is missing or added."""
+def align(
+    reference: Sequence[str], heard: Sequence[str], far: np.ndarray | None = None
+) -> list[tuple[int | None, int | None]]:
+    """Pairs of places by least edits; None where a word is missing or added. Of alignments with equally many edits the
+    one that pairs words near in time, where `far` has their seconds apart [n, m]."""
     n, m = len(reference), len(heard)
-    cost = np.zeros((n + 1, m + 1), int)
+    own = np.array([[a != b for b in heard] for a in reference], float).reshape(n, m)
+    if far is not None:
+        own += np.minimum(far, 100) * 1e-6  # of all words less than one edit
+    cost = np.zeros((n + 1, m + 1))
     cost[:, 0], cost[0] = np.arange(n + 1), np.arange(m + 1)
     for i in range(1, n + 1):
         for j in range(1, m + 1):
-            same = cost[i - 1, j - 1] + (reference[i - 1] != heard[j - 1])
-            cost[i, j] = min(same, cost[i - 1, j] + 1, cost[i, j - 1] + 1)
+            cost[i, j] = min(cost[i - 1, j - 1] + own[i - 1, j - 1], cost[i - 1, j] + 1, cost[i, j - 1] + 1)
     pairs: list[tuple[int | None, int | None]] = []
     i, j = n, m
     while i or j:
-        if i and j and cost[i, j] == cost[i - 1, j - 1] + (reference[i - 1] != heard[j - 1]):
+        if i and j and cost[i, j] == cost[i - 1, j - 1] + own[i - 1, j - 1]:
             i, j = i - 1, j - 1
             pairs.append((i, j))
         elif i and cost[i, j] == cost[i - 1, j] + 1:
@@ -186,6 +191,11 @@ def align(reference: Sequence[str], heard: Sequence[str]) -> list[tuple[int | No
             j -= 1
             pairs.append((None, j))
     return pairs[::-1]
+
+
+def spread(start: float, end: float, words: int) -> np.ndarray:
+    """The middles of words that are spoken evenly from start to end."""
+    return start + (np.arange(words) + 0.5) / max(words, 1) * (end - start)
 
 
 @dataclass(frozen=True)
@@ -203,7 +213,9 @@ def count_clip(clauses: Sequence[Clause], lines: Sequence[SpokenLine]) -> Count:
     reference = [word for one in clauses for word in one.words]
     places = [(one, k) for one in clauses for k in range(len(one.words))]
     heard = [(word, i) for i, line in enumerate(lines) for word in split_words(line.text)]
-    pairs = align(reference, [word for word, _ in heard])
+    there = np.concatenate([np.zeros(0), *(spread(one.start, one.end, len(one.words)) for one in clauses)])
+    here = np.concatenate([np.zeros(0), *(spread(one.start, one.end, len(split_words(one.text))) for one in lines)])
+    pairs = align(reference, [word for word, _ in heard], np.abs(there[:, None] - here[None]))
     errors = sum(a is None or b is None or reference[a] != heard[b][0] for a, b in pairs)
     found: dict[int, list[int]] = {}
     for a, b in pairs:

@@ -40,12 +40,13 @@ def test_every_verb_of_the_command_line_is_a_library_call():
         "judge",
         "list",
         "people",
+        "read",
         "reproduce",
         "serve",
         "simulate",
         "study",
         "where",
-    }  # for a person, or of a leaf
+    }  # for a person, or of a leaf; `read` is fabula.read_signs: fabula.read reads a file
     for verb in VERBS:
         assert callable(getattr(fabula, verb))
 

@@ -20,6 +20,7 @@ NEEDS = {
     "moments": ("torch", "lightning_fabric", "safetensors"),
     "index": ("av", "lancedb"),
     "search": ("lancedb",),
+    "read_signs": ("av", "cv2", "onnxruntime", "rapidocr", "PIL"),
 }
 FUNCTIONS = [name for name in fabula.__all__ if inspect.isfunction(getattr(fabula, name))]
 
@@ -41,6 +42,10 @@ def test_the_example_of(name, folder):
         from fabula.verbs.training.simulate import simulate
 
         simulate([demo.REFERENCES["annotator_1"]], out=folder / "steps.safetensors")
+    if name == "read_signs":
+        from tests.media.signs.conftest import Painted, paint_film
+
+        paint_film(folder / "inputs" / "sign.mp4", [Painted("BAKER STREET", height=22)], 0.3, (240, 320))
     known = {"fabula": fabula, "demo": demo, "Path": Path}
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(fabula, name), name, module=False, globs=known)
     assert example.examples, f"fabula.{name} has no example"

@@ -270,6 +270,7 @@ REASONS: dict[str, str] = {
             "people split",
             "people undo",
             "plot",
+            "read",
             "serve",
             "simulate",
             "study backup",
@@ -288,6 +289,7 @@ REASONS: dict[str, str] = {
     "reproduce run": "the table and its JSON are compared in tests/reproduce",
     "doctor": "prints versions; no number of it is in JSON",
     "where": "prints a path",
+    "transcribe": "prints lines of speech; what it counts is compared in tests/media/speech",
 }
 
 

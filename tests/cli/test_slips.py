@@ -62,7 +62,10 @@ def test_a_dash_is_standard_input():
 
 def test_no_format_is_written_as_csv(fabula):
     ran = fabula("convert", "preds.json", "out.csv")
-    assert ran.code == 2 and "no format is written as .csv; let the name end in .json, .jsonl or .parquet" in ran.err
+    assert (
+        ran.code == 2
+        and "no format is written as .csv; let the name end in .json, .jsonl, .parquet, .srt or .vtt" in ran.err
+    )
 
 
 def test_intervals_that_nobody_computed_are_not_drawn(fabula):

@@ -91,7 +91,13 @@ def broken(draw: st.DrawFn, data: bytes) -> bytes:
 def serialised(name: str, document: Any) -> bytes:
     if name in ("fabula", "lmms-samples") and isinstance(document, list):
         return "".join(json.dumps(line) + "\n" for line in document).encode()
+    if name in ("srt", "vtt") and isinstance(document, str):
+        return document.encode(errors="replace")
     return json.dumps(document).encode()
+
+
+def file_of(name: str) -> str:
+    return {"fabula": "f.jsonl", "srt": "f.srt", "vtt": "f.vtt"}.get(name, "f.json")
 
 
 def survives(path: Path, format: str | None) -> None:
@@ -101,9 +107,10 @@ def survives(path: Path, format: str | None) -> None:
         segments.check_predictions(corpus, notes)
         segments.check_references(corpus, notes, ["swap", "clip", "drop"])
         "\n".join(notes.lines()).encode()
-        for writer in ("fabula", "pdvc", "youcook2:x", "activitynet"):
+        for writer in ("fabula", "pdvc", "youcook2:x", "activitynet", "vtt"):
             try:
-                "\n".join(io.write(corpus, path.with_name("out"), writer).lines()).encode()
+                target = path.with_name("captions" if writer == "vtt" else "out")
+                "\n".join(io.write(corpus, target, writer).lines()).encode()
             except FabulaError as error:  # NaN in a header: no JSON can hold it
                 one_line(error)
     except FabulaError as error:
@@ -126,7 +133,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @fuzzing
 @given(data=st.data())
 def test_values_out_of_place(name: str, folder: Path, data: st.DataObject) -> None:
-    path = folder / ("f.jsonl" if name == "fabula" else "f.json")
+    path = folder / file_of(name)
     path.write_bytes(serialised(name, data.draw(mangled(name))))
     survives(path, data.draw(st.sampled_from([None, name])))
 
@@ -135,7 +142,7 @@ def test_values_out_of_place(name: str, folder: Path, data: st.DataObject) -> No
 @fuzzing
 @given(data=st.data())
 def test_bytes_out_of_place(name: str, folder: Path, data: st.DataObject) -> None:
-    path = folder / ("f.jsonl" if name == "fabula" else "f.json")
+    path = folder / file_of(name)
     path.write_bytes(data.draw(broken(serialised(name, DOCUMENTS[name]))))
     survives(path, data.draw(st.sampled_from([None, name])))
 

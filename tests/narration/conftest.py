@@ -13,7 +13,7 @@ if importlib.util.find_spec("av") is None or importlib.util.find_spec("cv2") is 
 
 @pytest.fixture(scope="session")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four films of 70 to 91 s."""
+    """Four films of 35 to 56 s."""
     from tests.narration.toys import small_films, write_films, write_refs
 
     folder = tmp_path_factory.mktemp("coded")

@@ -1,5 +1,7 @@
 """Windows cover a film, overlap as they should, and lie on cuts."""
 
+from itertools import pairwise
+
 import pytest
 
 from fabula.core.errors import SpecError
@@ -28,7 +30,7 @@ def test_every_second_is_covered_and_neighbours_overlap(duration, overlap):
     found = cut_windows(duration, 120, overlap, cuts)
     assert found[0].start == 0 and found[-1].end == duration
     assert [w.index for w in found] == list(range(len(found)))
-    for a, b in zip(found, found[1:], strict=False):
+    for a, b in pairwise(found):
         assert a.start < b.start < duration
         assert overlap - 1e-6 <= a.end - b.start <= 1.5 * overlap + 1e-6
     assert all(0 < w.length <= 120 + overlap / 2 + 1e-6 for w in found)

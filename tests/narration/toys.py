@@ -10,7 +10,7 @@ from fabula.media.coded.film import CodedEvent, CodedFilm, make_film, write_code
 from fabula.narration.options import TellOptions
 
 HEIGHT, WIDTH = 60, 80
-BASE = {"model": "m", "shots": "none", "side": 80, "untitled": True, "window": 40.0, "overlap": 10.0}
+BASE = {"model": "m", "shots": "none", "side": 80, "untitled": True, "window": 20.0, "overlap": 5.0}
 
 
 def write_films(folder: Path, films: Iterable[CodedFilm]) -> dict[str, CodedFilm]:
@@ -47,7 +47,7 @@ def make_long_film(number: int, seconds: float, count: int, fps: int = 1) -> Cod
     return CodedFilm(number, seconds, tuple(events), fps)
 
 
-def small_films(count: int, seconds: float = 70.0, fps: int = 2) -> list[CodedFilm]:
+def small_films(count: int, seconds: float = 35.0, fps: int = 2) -> list[CodedFilm]:
     return [make_film(number, seconds + 7 * number, fps) for number in range(count)]
 
 

@@ -227,7 +227,7 @@ def formats() -> Iterator[Run]:
             call=lambda f=format, n=name: on_example(f, n, ("lint", n, "--format", f.name)),
         )
         for other in able if "dense" in format.tasks else ():
-            target = "out.jsonl" if other.lines else "out.json"
+            target = "out.jsonl" if other.lines else f"out.{other.name}" if other.texts else "out.json"
             words = ("convert", name, target, "--from", format.name, "--to", other.name)
             yield Run(
                 f"format: {format.name} to {other.name}", call=lambda f=format, n=name, w=words: on_example(f, n, w)

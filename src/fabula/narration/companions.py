@@ -140,6 +140,7 @@ class Library:
     signs: Mapping[str, tuple[Sign, ...]] | None = None
     cast: Cast | None = None
     notes: Notes = field(default_factory=Notes)
+    known: dict[str, Companions] = field(init=False, default_factory=dict)
 
     @classmethod
     def load(cls, lines: Path | None, signs: Path | None, people: Path | None) -> Library:
@@ -164,7 +165,12 @@ class Library:
         return cls(spoken, written, cast, notes)
 
     def of_film(self, id: str) -> Companions:
-        """What goes with a film. A store that does not have it is noted."""
+        """What goes with a film. A store that does not have it is noted, once."""
+        if id not in self.known:
+            self.known[id] = self.look_up(id)
+        return self.known[id]
+
+    def look_up(self, id: str) -> Companions:
         people: tuple[Person, ...] = ()
         step = 0.0
         if self.cast is not None:

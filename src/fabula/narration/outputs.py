@@ -112,7 +112,7 @@ def check_outputs(planned: Sequence[Output], work: Folder | None, overwrite: boo
         return
     own = (work.find(OUTPUTS) or {}) if work is not None else {}
     for output in planned:
-        if output.path.exists() and own.get(str(output.path.absolute())) != hash_bytes(output.path):
+        if output.path.exists() and hash_bytes(output.path) not in own.get(str(output.path.absolute()), ()):
             raise InputError(
                 "exists already, and is not as this run wrote it",
                 file=output.path,
@@ -131,19 +131,31 @@ def write_outputs(
     work: Folder | None,
     notes: Notes,
 ) -> list[Path]:
-    """All files that have a film; returns their paths."""
-    written: JsonDict = {}
+    """All files that have a film; returns their paths.
+
+    What a file will hold is noted before it is written: a run that is killed between the two knows it as its own."""
+    written: list[Path] = []
     for output in planned:
         films = [stories[id] for id in output.films if id in stories]
         if not films:
             continue
+        text = "".join(render(output, films, companions, notes))
+        if work is not None:
+            note_output(work, output.path, text)
         with name_write_failures(output.path.parent):
             output.path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(output.path, render(output, films, companions, notes))
-        written[str(output.path.absolute())] = hash_bytes(output.path)
-    if work is not None and written:
-        work.put({**(work.find(OUTPUTS) or {}), **written}, OUTPUTS)
-    return [output.path for output in planned if str(output.path.absolute()) in written]
+        write_text(output.path, [text])
+        written.append(output.path)
+    return written
+
+
+def note_output(work: Folder, path: Path, text: str) -> None:
+    """The hashes that a file may have: of what lies there and is ours, and of what will."""
+    known: JsonDict = {name: hashes for name, hashes in (work.find(OUTPUTS) or {}).items() if isinstance(hashes, list)}
+    name, lying = str(path.absolute()), hash_bytes(path)
+    earlier = [lying] if lying in known.get(name, ()) else []
+    new = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+    work.put({**known, name: list(dict.fromkeys([*earlier, new]))}, OUTPUTS)
 
 
 def render(

@@ -34,6 +34,7 @@ def build_timeline(story: FilmStory, address: str) -> JsonDict:
         "effects": [],
         "markers": markers,
         "enabled": True,
+        "color": None,
         "media_references": {"DEFAULT_MEDIA": make_reference(story.id, address, whole)},
         "active_media_reference_key": "DEFAULT_MEDIA",
     }
@@ -45,6 +46,7 @@ def build_timeline(story: FilmStory, address: str) -> JsonDict:
         "effects": [],
         "markers": [],
         "enabled": True,
+        "color": None,
         "children": [make_track("Film", [clip])],
     }
     about = {"signature": story.signature, "style": story.record["asking"]["style"], "title": story.title}
@@ -106,6 +108,7 @@ def make_track(name: str, children: Sequence[JsonDict]) -> JsonDict:
         "effects": [],
         "markers": [],
         "enabled": True,
+        "color": None,
         "children": list(children),
         "kind": "Video",
     }

@@ -7,6 +7,7 @@ const KINDS = { line: "Lines", sign: "Signs", logo: "Logos", subtitle: "Burnt-in
 const TAGS = { sign: "sign", logo: "logo", subtitle: "burnt-in" };
 const WIDE = 1000; // units of a lane
 const JUMP = 5, NEAR = 0.001; // s
+const MOST = 600, BEFORE = 100; // rows that are drawn at a time, and of these before the one that is looked for
 const safely = (text) => (text.toWellFormed ? text.toWellFormed() : text);
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
@@ -117,77 +118,105 @@ function showFilm([id, seconds, source, language, entries, sources]) {
   /** Below the picture and not over it: where burnt-in subtitles stand, a bar would hide them. */
   const picture = video ? el("div", { class: "picture" }, video, frame) : null;
   const player = video ? drawPlayer(video, picture, { play, seek: (t) => seek(t), length }) : null;
-  const track = video?.addTextTrack("captions", "Lines", language ?? "");
-  if (track) {
-    track.mode = "hidden";
-    for (const [start, end, kind, words, , speaker] of entries) {
-      if (kind !== "line") continue;
-      const cue = new VTTCue(start, Math.max(end, start + NEAR), speaker ? `${speaker}: ${words}` : words);
-      cue.text = cue.text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-      track.addCue(cue);
-    }
+  const caption = el("p", { class: "caption", hidden: "", dir: "auto" });
+  picture?.append(caption);
+  function drawCaption() {
+    const lines = captioned.checked ? [...current].map((i) => entries[i]).filter((e) => e[2] === "line") : [];
+    caption.textContent = lines.map(([, , , words, , who]) => (who ? `${who}: ${words}` : words)).join("\n");
+    caption.hidden = !lines.length;
   }
   const check = (name, on, change) => {
     const box = el("input", { type: "checkbox", checked: on ? "" : null, change });
     return [box, el("label", {}, box, name)];
   };
   const [boxed, boxedLabel] = check("Frame the signs", true, drawBoxes);
-  const [captioned, captionedLabel] = check("Lines on the film", false, () => {
-    track.mode = captioned.checked ? "showing" : "hidden";
-  });
+  const [captioned, captionedLabel] = check("Lines on the film", false, drawCaption);
   const [follows, followsLabel] = check("Follow the film", true, () => follow(true));
 
   // --- lanes: where something is spoken or written -----------------------------------------------------------------
   const heads = [];
   const x = (t) => (WIDE * Math.min(t, extent)) / extent;
   const lanes = kinds.map((kind) => {
-    const bars = entries.filter((e) => e[2] === kind)
-      .map(([a, b]) => `M${x(a).toFixed(2)} 0h${Math.max(x(b) - x(a), 1).toFixed(2)}v18H${x(a).toFixed(2)}z`);
+    const bars = []; // what touches at this width is one bar
+    let n = 0;
+    for (const [a, b, other] of entries) {
+      if (other !== kind) continue;
+      n += 1;
+      const [from, to] = [x(a), Math.max(x(b), x(a) + 1)];
+      if (bars.length && from <= bars.at(-1)[1] + 0.1) bars.at(-1)[1] = Math.max(bars.at(-1)[1], to);
+      else bars.push([from, to]);
+    }
+    const path = bars.map(([a, b]) => `M${a.toFixed(2)} 0H${b.toFixed(2)}V18H${a.toFixed(2)}z`).join("");
     const head = svg("line", { class: "head", x1: 0, x2: 0, y1: 0, y2: 18 });
     heads.push(head);
-    const n = bars.length;
-    return el("li", {}, el("span", {}, `${KINDS[kind]} ${n}`), svg("svg", {
+    return el("li", {}, el("span", {}, `${KINDS[kind]} ${n.toLocaleString("en")}`), svg("svg", {
       viewBox: `0 0 ${WIDE} 18`, preserveAspectRatio: "none", role: "img",
       "aria-label": `${KINDS[kind]}: ${n} over ${clock(extent)}`,
       click: (e) => {
         const box = e.currentTarget.getBoundingClientRect();
         seek((extent * (e.clientX - box.left)) / box.width);
       },
-    }, svg("rect", { class: "ground", width: WIDE, height: 18 }), svg("path", { class: kind, d: bars.join("") }),
-    head));
+    }, svg("rect", { class: "ground", width: WIDE, height: 18 }), svg("path", { class: kind, d: path }), head));
   });
 
   // --- the list ----------------------------------------------------------------------------------------------------
-  const buttons = entries.map(([start, end, kind, words, confidence, more], i) => {
-    const speaker = kind === "line" ? more : null;
-    const text = el("span", { class: "words" });
-    const what = `${TAGS[kind] ?? "line"}${speaker ? ` of ${speaker}` : ""}`;
-    const label = `${exact(start)} to ${exact(end)}, ${what}: ${words}`;
-    const go = () => { at = i; seek(start); };
-    const button = el("button", { type: "button", class: kind, "aria-label": label, click: go },
-      el("time", { title: `${exact(start)}–${exact(end)}` }, exact(start)), el("span", {},
-        speaker ? el("span", { class: "speaker" }, speaker) : null,
-        TAGS[kind] ? el("span", { class: "tag" }, TAGS[kind]) : null, text,
-        confidence === null ? null : el("small", { title: "confidence, from 0 to 1" }, confidence.toFixed(2))));
-    text.append(words);
-    return { button, text, flat: plain(speaker ? `${speaker} ${words}` : words), item: el("li", {}, button) };
-  });
-  const list = el("ol", { class: "entries", "aria-label": "Lines and signs" }, buttons.map((b) => b.item));
+  const flat = entries.map((e) => plain(e[2] === "line" && e[5] ? `${e[5]} ${e[3]}` : e[3]));
+  const list = el("ol", { class: "entries", "aria-label": "Lines and signs" });
   const hits = el("span", { class: "meta", role: "status" });
-  const isListed = (i) => shown.has(entries[i][2]) && (!wanted || buttons[i].flat.includes(wanted));
+  const isListed = (i) => shown.has(entries[i][2]) && (!wanted || flat[i].includes(wanted));
+  let listed = entries.map((_, i) => i), first = 0;
+  const rows = new Map(); // those that are drawn: entry → its button
+  function drawRow(i) {
+    const [start, end, kind, words, confidence, more] = entries[i];
+    const speaker = kind === "line" ? more : null;
+    const what = `${TAGS[kind] ?? "line"}${speaker ? ` of ${speaker}` : ""}`;
+    const button = el("button", {
+      type: "button", class: kind, "aria-label": `${exact(start)} to ${exact(end)}, ${what}: ${words}`,
+      click: () => { at = i; seek(start); },
+    }, el("time", { title: `${exact(start)}–${exact(end)}` }, exact(start)), el("span", {},
+      speaker ? el("span", { class: "speaker" }, marked(speaker, wanted)) : null,
+      TAGS[kind] ? el("span", { class: "tag" }, TAGS[kind]) : null,
+      el("span", { class: "words", dir: "auto" }, marked(words, wanted)),
+      confidence === null ? null : el("small", { title: "confidence, from 0 to 1" }, confidence.toFixed(2))));
+    rows.set(i, button);
+    if (current.has(i)) setNow(i, true);
+    return el("li", {}, button);
+  }
+  function setNow(i, on) {
+    const button = rows.get(i);
+    button?.classList.toggle("now", on);
+    if (on) button?.setAttribute("aria-current", "true"); else button?.removeAttribute("aria-current");
+  }
+  /** The rows from here on; of a long list the others are a button away. */
+  function drawRows(from) {
+    first = Math.max(0, Math.min(from, listed.length - MOST));
+    rows.clear();
+    const turn = (to, n, words) => (n <= 0 ? null : el("li", {}, el("button", {
+      type: "button", class: "more", click: () => { drawRows(to); list.scrollTop = 0; },
+    }, `${n.toLocaleString("en")} ${words}`)));
+    const last = Math.min(listed.length, first + MOST);
+    list.replaceChildren(...[turn(first - MOST, first, "before these"), ...listed.slice(first, last).map(drawRow),
+      turn(last, listed.length - last, "after these")].filter(Boolean));
+  }
+  /** The row of an entry comes into the list's sight; the page itself does not move. */
+  function bring(i) {
+    if (!rows.has(i)) {
+      const place = listed.indexOf(i);
+      if (place < 0) return;
+      drawRows(place - BEFORE);
+    }
+    const item = rows.get(i).parentElement;
+    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+    if (top < list.scrollTop || bottom > list.scrollTop + list.clientHeight) {
+      list.scrollTop = top - list.clientHeight / 3;
+    }
+  }
   function filter() {
-    let n = 0;
-    buttons.forEach((b, i) => {
-      const listed = isListed(i);
-      b.item.hidden = !listed;
-      n += listed;
-      if (b.marked !== wanted && (listed || b.marked)) {
-        b.text.replaceChildren(...marked(entries[i][3], listed ? wanted : ""));
-        b.marked = listed ? wanted : "";
-      }
-    });
-    hits.textContent = wanted ? `${n.toLocaleString("en")} found` : "";
+    listed = entries.map((_, i) => i).filter(isListed);
+    drawRows(0);
+    hits.textContent = wanted ? `${listed.length.toLocaleString("en")} found` : "";
     drawBoxes();
+    follow(true);
   }
   const find = el("input", {
     type: "search", placeholder: "Search the words", "aria-label": "Search lines and signs",
@@ -212,30 +241,20 @@ function showFilm([id, seconds, source, language, entries, sources]) {
       if (t + NEAR < Math.max(entries[i][1], entries[i][0] + 2 * NEAR)) now.add(i);
     }
     if (now.size === current.size && [...now].every((i) => current.has(i))) return;
-    for (const i of current) {
-      if (now.has(i)) continue;
-      buttons[i].button.classList.remove("now");
-      buttons[i].button.removeAttribute("aria-current");
-    }
-    for (const i of now) {
-      buttons[i].button.classList.add("now");
-      buttons[i].button.setAttribute("aria-current", "true");
-    }
+    for (const i of current) if (!now.has(i)) setNow(i, false);
+    for (const i of now) setNow(i, true);
     current = now;
     drawBoxes();
+    drawCaption();
     follow(false);
   }
-  /** The newest of what is there comes into sight; the page itself does not move. */
+  /** The newest of what is there comes into sight. */
   function follow(again) {
-    const listed = [...current].filter(isListed);
-    const i = listed.filter((k) => entries[k][2] === "line").at(-1) ?? listed.at(-1);
+    const there = [...current].filter(isListed);
+    const i = there.filter((k) => entries[k][2] === "line").at(-1) ?? there.at(-1);
     if (i === undefined || !follows.checked || (i === follow.last && !again)) return;
     follow.last = i;
-    const { item } = buttons[i];
-    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
-    if (top < list.scrollTop || bottom > list.scrollTop + list.clientHeight) {
-      list.scrollTop = top - list.clientHeight / 3;
-    }
+    bring(i);
   }
   function seek(t) {
     const to = Math.max(0, Math.min(t, length()));
@@ -246,16 +265,15 @@ function showFilm([id, seconds, source, language, entries, sources]) {
   /** To the next entry that is listed, or the one before. */
   function step(by) {
     const t = now();
-    const listed = entries.map((_, i) => i).filter(isListed);
     const isHere = (i) => Math.abs(entries[i][0] - t) < 0.01;
     let i;
-    if (isListed(at) && entries[at] && isHere(at)) i = listed[listed.indexOf(at) + by];
+    if (entries[at] && isListed(at) && isHere(at)) i = listed[listed.indexOf(at) + by];
     else i = by > 0 ? listed.find((k) => entries[k][0] > t) : listed.findLast((k) => entries[k][0] < t - NEAR);
     if (i === undefined && wanted) i = by > 0 ? listed[0] : listed.at(-1);
     if (i === undefined) return;
     at = i;
     seek(entries[i][0]);
-    buttons[i].item.scrollIntoView({ block: "nearest" });
+    bring(i);
   }
   if (video) {
     let timer = null;
@@ -298,6 +316,7 @@ function showFilm([id, seconds, source, language, entries, sources]) {
   const beside = el("div", { class: "beside" }, el("div", { class: "find" }, find, hits),
     filters.length ? el("div", { class: "kinds", role: "group", "aria-label": "What is listed" }, filters) : null, list,
     entries.length ? null : el("p", { class: "meta" }, "Nothing is spoken or written in this film."));
+  drawRows(0);
   const body = [
     el("h2", {}, id, el("small", { class: "meta" }, ` ${clock(extent)}${language ? ` · ${language}` : ""}`)),
     el("div", { class: `film${video ? "" : " alone"}` }, stage, beside),

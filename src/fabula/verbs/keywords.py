@@ -416,6 +416,21 @@ class WorldKeywords(TypedDict, total=False):
     noise: float | None
 
 
+class ReadSignsKeywords(TypedDict, total=False):
+    out: str | Path | None
+    processes: int | None
+    engine: Literal["local", "ray"]
+    address: str | None
+    work: str | Path | None
+    resume: bool
+    skip_bad: bool
+    overwrite: bool
+    kind: Literal["json", "srt", "vtt", "txt"] | None
+    fps: float
+    still: float
+    least: float
+
+
 class TranscribeKeywords(TypedDict, total=False):
     out: str | Path | None
     processes: int | None
@@ -437,21 +452,6 @@ class TranscribeKeywords(TypedDict, total=False):
     retries: int
 
 
-class ReadSignsKeywords(TypedDict, total=False):
-    out: str | Path | None
-    processes: int | None
-    engine: Literal["local", "ray"]
-    address: str | None
-    work: str | Path | None
-    resume: bool
-    skip_bad: bool
-    overwrite: bool
-    kind: Literal["json", "srt", "vtt", "txt"] | None
-    fps: float
-    still: float
-    least: float
-
-
 class EndpointKeywords(TypedDict, total=False):
     url: str
     model: str
@@ -469,8 +469,8 @@ class EndpointKeywords(TypedDict, total=False):
 
 
 class TellKeywords(EndpointKeywords, total=False):
-    out: str | Path | Paths
-    to: str | Names
+    out: Paths
+    to: Names
     style: Literal["dense", "steps", "chapters", "descriptions"]
     language: str | None
     frames: str

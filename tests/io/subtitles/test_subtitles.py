@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -193,20 +195,20 @@ def test_a_file_is_what_it_says_not_what_it_is_called(put: Put) -> None:
 
 
 def test_words_that_look_like_markup() -> None:
-    lines = [SpokenLine(1, 2, "5\n1:02 -> 1:05\na --> b"), SpokenLine(3, 4, "R&amp;D <b>x</b> <<i>i>y {\\an8}")]
+    lines = [SpokenLine(1, 2, "x\n5\n0:1:02 -> 0:1:05\na --> b"), SpokenLine(3, 4, "R&amp;D <b>x</b> <<i>i>y {\\an8}")]
     text = format_srt(lines, notes := Notes())
     assert text == (
-        "1\n00:00:01,000 --> 00:00:02,000\n5\n1:02 → 1:05\na → b\n\n2\n00:00:03,000 --> 00:00:04,000\nR&D x y\n"
+        "1\n00:00:01,000 --> 00:00:02,000\nx\n5 0:1:02 → 0:1:05\na → b\n\n2\n00:00:03,000 --> 00:00:04,000\nR&D x y\n"
     )
     assert notes.lines() == [
         "2 lines hold what SubRip takes for markup; it was left out: "
-        "'5\\n1:02 -> 1:05\\na --> b' at 1.000 s, 'R&amp;D <b>x</b> <<i>i>y {\\\\an8}' at 3.000 s"
+        "'x\\n5\\n0:1:02 -> 0:1:05\\na --> b' at 1.000 s, 'R&amp;D <b>x</b> <<i>i>y {\\\\an8}' at 3.000 s"
     ]
     again = parse_vtt(
-        format_vtt([lines[0], SpokenLine(3, 4, "R&amp;D <b>x</b>", speaker="A>B & C")]), source_of("a.vtt")
+        format_vtt([lines[0], SpokenLine(3, 4, "R&amp;D <b>x</b>", speaker="A>B & C --")]), source_of("a.vtt")
     )
     assert [line.text for line in again.lines] == [lines[0].text, "R&amp;D <b>x</b>"]
-    assert again.lines[1].speaker == "A>B & C"
+    assert again.lines[1].speaker == "A>B & C --"
 
 
 def test_times_are_rounded_and_never_reversed() -> None:
@@ -372,6 +374,32 @@ def test_signs_that_are_wrong(entry: str, seen: str, put: Put) -> None:
     with pytest.raises(InputError) as caught:
         read_signs(put(text, "signs.jsonl"))
     assert seen in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 200_000 + ">",
+        "00:00:01,000" + " " * 200_000 + "-->" + " " * 200_000,
+        "1" * 200_000 + "-->",
+        "-->" * 60_000,
+        "<" * 30_000 + "i>" * 30_000,
+        "{\\" * 60_000,
+        "&" * 99_000,
+        "\n" * 300_000,
+        "1\n\n" * 60_000,
+    ],
+)
+def test_bad_lines_take_no_time(text: str) -> None:
+    began = time.monotonic()
+    for parse, name in ((parse_srt, "a.srt"), (parse_vtt, "a.vtt")):
+        with contextlib.suppress(InputError):  # a cue that is too long
+            parse(f"WEBVTT\n\n00:01.000 --> 00:02.000\n{text}\n", source_of(name))
+        with contextlib.suppress(InputError):
+            parse(f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n", source_of(name))
+    format_srt([SpokenLine(0, 1, text)])
+    format_vtt([SpokenLine(0, 1, text)])
+    assert time.monotonic() - began < 20
 
 
 # Anything at all -------------------------------------------------------------------------------------------------

@@ -101,3 +101,4 @@ def test_a_damaged_file_costs_one_line(film):
     with pytest.raises(InputError) as raised:
         find_subtitles(path)
     assert "a.srt" in str(raised.value) and "\n" not in str(raised.value)
+    assert raised.value.file == path, "--skip-bad leaves the film out"

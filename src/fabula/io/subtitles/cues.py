@@ -14,8 +14,9 @@ from fabula.core.errors import shown
 from fabula.documents.fields import Source
 
 # [-][hours:]minutes:seconds[,fraction], with blanks that translation programs put in
-CLOCK = r"(-?)\s*(?:(\d{1,10})\s*[:：]\s*)?(\d{1,4})\s*[:：]\s*(\d{1,4})(?:\s*[,.，．。:]\s*(\d{1,9}))?"
+CLOCK = r"(-?)(?:(\d{1,10})\s*[:：]\s*)?(\d{1,4})\s*[:：]\s*(\d{1,4})(?:\s*[,.，．。:]\s*(\d{1,9}))?"
 TIMING = re.compile(rf"\s*{CLOCK}\s*(-->|->|- ->|-- >|—>|–>)\s*{CLOCK}(?:(?=[^\d:.,])(.*))?", re.DOTALL)
+STAMP = re.compile(r"\s*\d+[,.:，．。：]\d+[,.:，．。：]\d")
 ARROW = re.compile(r"[-—– ]*> ?")
 NUMBER = re.compile(r"\s*-?\d{1,12}(?:\.\d*)?\.?\s*")
 TRIED = re.compile(r"\s*-?\d+\s*[:：].*-->|.*-->\s*-?\d+\s*[:：]")  # a timing line that cannot be read
@@ -90,9 +91,16 @@ def read_timing(line: str, at: int) -> Timing | None:
 
 
 def respell_timings(text: str) -> str:
-    """Words that would be read as a timing line, with another arrow."""
-    lines = text.replace("-->", "→").split("\n")
-    return "\n".join(ARROW.sub(" → ", line) if read_timing(line, 0) else line for line in lines)
+    """Words that would be read as a timing line, with another arrow; and a number does not stand alone above a time,
+    where programs see a cue begin."""
+    found: list[str] = []
+    for line in text.replace("-->", "→").split("\n"):
+        spelled = ARROW.sub(" → ", line) if read_timing(line, 0) else line
+        if found and STAMP.match(line) and NUMBER.fullmatch(found[-1]):
+            found[-1] += f" {spelled}"
+        else:
+            found.append(spelled)
+    return "\n".join(found)
 
 
 def scan_cues(text: str, source: Source, expect_vtt: bool) -> CueFile:

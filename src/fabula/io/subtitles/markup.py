@@ -20,6 +20,8 @@ SRT_TAG = re.compile(rf"<(/?)\s*({KNOWN}|{TIMED})((?:\.[^\s<>]*)?(?:\s[^<>]*)?)/
 VTT_TAG = re.compile(rf"<(/?)({TIMED}|[A-Za-z][^\s.<>/]*|(?=[.>]))((?:\.[^\s<>]*)?(?:\s[^<>]*)?)/?>")
 OVERRIDE = re.compile(r"\{(?:\\[^{}]*|[yYcCfFsSpP]:[^{}]*)\}")  # of ASS and MicroDVD
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+NESTED = re.compile(r"[<{&]")  # what markup begins with
+ROUNDS = 20  # of markup that appears when other markup is taken away; then its beginnings go
 STYLES = {"i", "b", "u", "s", "em", "strong", "strike", "font", "span", "c", "small", "big", "sub", "sup", "tt", "lang"}
 STYLES |= {"ruby", "rp", "p", "div"}
 
@@ -140,9 +142,11 @@ def escape_vtt(text: str) -> str:
 def settle(text: str, write: Callable[[str], str], read: Callable[[str], Words]) -> tuple[str, bool]:
     """Words in markup that is read as these words; what would be read otherwise changes, and then comes True."""
     wanted = first = tidy_lines(text)
+    rounds = 0
     while True:
         written = write(wanted)
         back = "\n".join(words for _, words in read(written).parts)
         if back == wanted:
             return written, wanted != first
-        wanted = back  # always shorter
+        rounds += 1
+        wanted = back if rounds < ROUNDS else NESTED.sub("", back)

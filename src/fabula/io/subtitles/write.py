@@ -119,7 +119,8 @@ def format_vtt(
         note_lost(line, notes, ".vtt", speaker=kind == "chapters")
         end = stretch(start, end, line, notes)
         speaker = one_line(getattr(line, "speaker", None) or "") if kind != "chapters" else ""
-        voice = f"<v {escape_vtt(speaker)}>" if speaker else ""
+        gap = " " if speaker.endswith("--") else ""  # else it would end in an arrow
+        voice = f"<v {escape_vtt(speaker)}{gap}>" if speaker else ""
         blocks.append(f"{clock(start, '.')} --> {clock(end, '.')}\n{voice}{words}\n")
     return "\n".join(blocks)
 

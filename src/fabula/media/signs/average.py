@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from fabula.media.base import Pictures
 from fabula.media.people.base import import_cv2
-from fabula.media.signs.base import Line, SignModel, is_near
+from fabula.media.signs.base import Line, SignModel, box_iou, is_near
 from fabula.media.signs.ocr import HEIGHT, Found, recognise
 from fabula.media.signs.vote import fold_text, likeness
 
 SURE = 0.97  # confidence from which a line needs no others
 UNSURE = 0.3  # and below which it is hardly text
 FEWEST = 3  # letters
-ALIKE = 0.45  # likeness of two readings of one line
+ALIKE = 0.45  # likeness of two readings of one line; half is added where they stand in one place
+PLACE = 0.5  # intersection over union from which it is one place
 CORRELATED = 0.8  # from which a cut is registered
 FIRST = 4  # cuts of the first mean; the next ones are read when these have doubled
 MOST = 64  # cuts of a mean
@@ -102,7 +103,10 @@ class Averager:
         for chain in self.chains:
             if chain.used or not is_near(line.box, chain.line.box):
                 continue
-            like = max(likeness(text, fold_text(one.letters)) for one in (chain.line, chain.reading or chain.line))
+            place = box_iou(line.box, chain.line.box) >= PLACE
+            like = float(place) / 2 + max(
+                likeness(text, fold_text(one.letters)) for one in (chain.line, chain.reading or chain.line)
+            )
             if like >= ALIKE and like > best:
                 best, found = like, chain
         return found
@@ -111,8 +115,6 @@ class Averager:
 def better(line: Line, mean: Line | None) -> Line:
     """The reading of the mean in the place of the line, where it is surer and not much shorter."""
     if mean is None or mean.confidence <= line.confidence or len(mean.letters) < len(line.letters) - 1:
-        return line
-    if likeness(fold_text(mean.letters), fold_text(line.letters)) < ALIKE:
         return line
     return mean._replace(box=line.box, found=line.found)
 

@@ -26,6 +26,7 @@ SHORT, MORE_FOR_SHORT = 4, 0.15  # letters; asked on top of a text that has fewe
 LIKELY = -5.5  # letters.likely, from which letters could be a word
 AGREED = 0.6  # mean likeness of the readings to the voted text
 ALONE = 0.9  # asked of a text in a film of a single picture
+HINTED = 0.02  # what readings leave for a space on average, from which two words may be split
 WORD = 0.45  # of a word within a text; a less sure one is left out
 
 
@@ -88,11 +89,11 @@ def split_words(voted: Voted) -> str:
         begin += len(word)
         if len(word) < 5 or not word.isalpha() or is_known(word) or not is_latin(word):
             continue
-        cuts = [k for k in inner if 0.02 <= space[k] < SPACED]
-        for k in sorted(cuts, key=lambda k: -space[k])[:1]:
+        for k in sorted((k for k in inner if HINTED <= space[k] < SPACED), key=lambda k: -space[k]):
             left, right = word[: k - inner.start + 1], word[k - inner.start + 1 :]
-            if min(len(left), len(right)) >= 2 and is_known(left) and is_known(right):
+            if min(len(left), len(right)) >= 3 and is_known(left) and is_known(right):
                 space[k] = 1.0
+                break
     return set_spaces(voted.letters, space, SPACED)
 
 

@@ -17,6 +17,7 @@ from fabula.media.signs.vote import Voted, fold_text, likeness, vote
 ALIKE = 0.75  # likeness of two voted texts that are one
 FAR = 0.25  # share of the picture that a text may have moved between two tracks of it
 COVERED = 0.5  # share of a text's box that a surer one covers, where it may be another reading of that one
+BUCKET = 10.0  # seconds, by which signs are looked up
 WEAK = 0.2  # times what the surer one weighs: looks · confidence
 
 
@@ -49,13 +50,16 @@ def find_signs(
             kept.append(one)
         else:
             left_out[reason] += 1
-    placed: list[tuple[Candidate, Placed]] = []
+    placed: list[Placed] = []
+    by_time: dict[int, list[Candidate]] = {}
     for one in sorted(kept, key=lambda c: -worth(c)):
-        if any(is_again(one, other) for other, _ in placed):
+        if any(is_again(one, other) for other in by_time.get(int(one.track.start // BUCKET), ())):
             left_out["again"] += 1
-        else:
-            placed.append((one, place(one)))
-    ordered = sorted((p for _, p in placed), key=lambda p: (p.sign.start, p.sign.box or (), p.sign.text))
+            continue
+        placed.append(place(one))
+        for k in range(int((one.track.start - GAP) // BUCKET), int((one.track.end + GAP) // BUCKET) + 1):
+            by_time.setdefault(k, []).append(one)
+    ordered = sorted(placed, key=lambda p: (p.sign.start, p.sign.box or (), p.sign.text))
     return name_kinds(ordered, duration), dict(sorted(left_out.items()))
 
 
@@ -72,9 +76,9 @@ def place(candidate: Candidate) -> Placed:
     boxes = [s.line.box for s in track.sightings]
     start, end, confidence = round(track.start, 3), round(track.end, 3), round(voted.confidence, 4)
     sign = Sign(start, end, split_words(voted), confidence, box=middle_box(boxes))
-    first = middle(boxes[0])
-    moved = max(max(abs(x - first[0]), abs(y - first[1])) for x, y in map(middle, boxes))
-    return Placed(sign, moved)
+    mean_x, mean_y = middle(middle_box(boxes))
+    ways = sorted(max(abs(x - mean_x), abs(y - mean_y)) for x, y in map(middle, boxes))
+    return Placed(sign, ways[(3 * len(ways) - 1) // 4])
 
 
 def middle(box: Box) -> tuple[float, float]:
@@ -85,20 +89,20 @@ def join_parts(candidates: list[Candidate]) -> list[Candidate]:
     """Tracks that are one text, lost for a moment: texts alike, one near to where the other was, no look with both."""
     ordered = sorted(candidates, key=lambda c: (c.track.start, c.track.end))
     joined: list[Candidate] = []
+    recent: list[Candidate] = []  # of these, which have not ended long before
     for one in ordered:
-        best = None
-        for other in joined:
-            if one.track.start - other.track.end <= GAP and is_same_text(one, other):
-                best = other if best is None or worth(other) > worth(best) else best
-        if best is None:
+        recent = [other for other in recent if one.track.start - other.track.end <= GAP]
+        same = [other for other in recent if is_same_text(one, other)]
+        if same:
+            merge(max(same, key=worth), one)
+        else:
             joined.append(one)
-            continue
-        merge(best, one)
+            recent.append(one)
     return joined
 
 
 def is_same_text(one: Candidate, other: Candidate) -> bool:
-    if min(len(one.text), len(other.text)) < 3 or likeness(one.text, other.text) < ALIKE:
+    if min(len(one.text), len(other.text)) < 3:
         return False
     both = set(one.track.times) & set(other.track.times)
     if len(both) > 0.1 * min(len(one.track.times), len(other.track.times)):
@@ -106,7 +110,7 @@ def is_same_text(one: Candidate, other: Candidate) -> bool:
     began = one.track.times[0]
     at = max(0, bisect_right(other.track.times, began) - 1)  # the last sighting before
     a, b = middle(other.track.sightings[at].line.box), middle(one.track.sightings[0].line.box)
-    return abs(a[0] - b[0]) <= FAR and abs(a[1] - b[1]) <= FAR
+    return abs(a[0] - b[0]) <= FAR and abs(a[1] - b[1]) <= FAR and likeness(one.text, other.text) >= ALIKE
 
 
 def merge(into: Candidate, one: Candidate) -> None:
@@ -130,6 +134,8 @@ def is_again(one: Candidate, other: Candidate) -> bool:
     near = min(other.track.sightings, key=lambda s: abs(s.since - one.track.start)).line.box
     box = one.track.sightings[0].line.box
     covered = intersection(box, near) / max(area(box), 1e-9)
+    if covered <= 0:
+        return False
     like = likeness(one.text, other.text)
     weak = worth(one) < WEAK * worth(other)
-    return covered > 0 and (like >= ALIKE or (covered >= COVERED and (like >= 0.5 or weak)))
+    return like >= ALIKE or (covered >= COVERED and (like >= 0.5 or weak))

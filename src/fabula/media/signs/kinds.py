@@ -24,7 +24,7 @@ STILL = 0.02  # share of the picture that a text may move
 
 @dataclass(frozen=True)
 class Placed:
-    """A sign, and how far it moved: the largest way of its middle from its first place."""
+    """A sign, and how far it moved: three quarters of its looks had its middle within so much of the median place."""
 
     sign: Sign
     moved: float

@@ -8,6 +8,7 @@ end, in a second that needs no picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,23 +44,27 @@ class SignStage(TextStage):
         for stretch in walk.stretches(last_look):
             self.put(describe_stretch(stretch), f"{part}-{stretch.number}")
             self.watch(f"signs in {path.name}", int(walk.video.end), 0)
-        records = [self.folder.get(self.parts, f"{part}-{k}.json") for k in sorted(known)]
-        signs = self.join(path, records, walk)
+        signs = self.join(path, [f"{part}-{k}.json" for k in sorted(known)], walk)
         return {
             "signs": signs_to_dict(signs),
             "seconds": {name: round(took, 3) for name, took in walk.stages.seconds.items()},
         }
 
-    def join(self, path: Path, records: list[JsonDict], walk: FilmWalk) -> SignList:
-        """The signs of a film from the records of its minutes."""
-        count = sum(len(record["looks"]) for record in records)
+    def join(self, path: Path, names: list[str], walk: FilmWalk) -> SignList:
+        """The signs of a film from the records of its minutes, of which one is held at a time."""
+        sums = Counter[str]()
+        for record in self.records(names):
+            sums.update(looks=len(record["looks"]), turned=record["turned"], surplus=record["surplus"])
         with walk.stages.clock("join"):
-            found, left_out = find_signs(read_looks(records), walk.video.duration, walk.shape, count, self.model)
-        about: dict[str, object] = {**self.model.settings(), "looks": count}
-        turned, surplus = (sum(record[name] for record in records) for name in ("turned", "surplus"))
-        more = {"turned": turned, "beyond the most lines of a picture": surplus}
-        about["left_out"] = {**left_out, **{name: n for name, n in more.items() if n}}
+            looks = (look for record in self.records(names) for look in read_looks(record))
+            found, left_out = find_signs(looks, walk.video.duration, walk.shape, sums["looks"], self.model)
+        more = {name: sums[name] for name in ("surplus", "turned") if sums[name]}
+        about: dict[str, object] = {**self.model.settings(), "looks": sums["looks"], "left_out": {**left_out, **more}}
         return SignList(path.stem, tuple(found), round(walk.video.duration, 3), SOURCE, about)
+
+    def records(self, names: list[str]) -> Iterator[JsonDict]:
+        for name in names:
+            yield self.folder.get(self.parts, name)
 
 
 def describe_stretch(stretch: Stretch) -> JsonDict:
@@ -68,7 +73,6 @@ def describe_stretch(stretch: Stretch) -> JsonDict:
     return {"looks": looks, "last": looks[-1][0], "turned": stretch.turned, "surplus": stretch.surplus}
 
 
-def read_looks(records: list[JsonDict]) -> Iterator[Look]:
-    for record in records:
-        for time, sightings in record["looks"]:
-            yield Look(time, [Sighting.from_list(one) for one in sightings])
+def read_looks(record: JsonDict) -> Iterator[Look]:
+    for time, sightings in record["looks"]:
+        yield Look(time, [Sighting.from_list(one) for one in sightings])

@@ -20,6 +20,7 @@ from fabula.media.signs.base import Line, set_spaces
 
 MOST = 48  # readings that vote, the surest
 MOST_WORTH = 8  # readings that one made of several pictures stands for
+FOREIGN = 0.4  # likeness to the text so far, below which a reading has no vote
 ENDS = 0.15  # of the readings must reach so far as the first and the last letter
 SPACED = 0.3  # mean of what readings say for a space
 LONGEST = 400  # letters of a reading that are compared
@@ -65,8 +66,15 @@ def vote(lines: Sequence[Line]) -> Voted:
     """The text that the readings agree on most."""
     chosen = sorted(lines, key=lambda line: -worth(line))[:MOST]
     columns: list[Column] = []
+    known: dict[str, list[Column]] = {}  # where the letters of a reading lie; the same letters lie there again
     for k, line in enumerate(chosen):
-        columns = add_reading(columns, k, line)
+        if line.letters not in known:
+            so_far = fold_text("".join(column.best for column in columns))
+            if columns and likeness(fold_text(line.letters), so_far) < FOREIGN:
+                continue  # another text, or none: nothing of it can be laid beside the others
+            columns, known[line.letters] = place(columns, line.letters[:LONGEST])
+        for j, column in enumerate(known[line.letters]):
+            column.add(k, line.letters[j], line.sure[j], line.space[j], min(line.pictures, MOST_WORTH))
     return choose(columns, len(chosen))
 
 
@@ -74,16 +82,15 @@ def worth(line: Line) -> float:
     return line.confidence**2 * min(len(line.letters), LONGEST)
 
 
-def add_reading(columns: list[Column], k: int, line: Line) -> list[Column]:
-    letters = line.letters[:LONGEST]
-    pairs = align([column.weight for column in columns], letters)
+def place(columns: list[Column], letters: str) -> tuple[list[Column], list[Column]]:
+    """The columns, with new ones where a reading has a letter and they have none; and those of its letters."""
     merged: list[Column] = []
-    for i, j in pairs:
-        column = columns[i] if i is not None else Column()
+    own: list[Column] = []
+    for i, j in align([column.weight for column in columns], letters):
+        merged.append(columns[i] if i is not None else Column())
         if j is not None:
-            column.add(k, letters[j], line.sure[j], line.space[j], min(line.pictures, MOST_WORTH))
-        merged.append(column)
-    return merged
+            own.append(merged[-1])
+    return merged, own
 
 
 def align(columns: Sequence[dict[str, float]], letters: str) -> list[tuple[int | None, int | None]]:
@@ -174,10 +181,26 @@ def likeness(a: str, b: str) -> float:
 
 
 def edits(short: str, long: str, free: bool) -> int:
-    """Insertions, deletions and exchanges from one text to the other; `free`: to the part of it that fits best."""
-    row = [0] * (len(long) + 1) if free else list(range(len(long) + 1))
-    for i, a in enumerate(short, 1):
-        diagonal, row[0] = row[0], i
-        for j, b in enumerate(long, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (a != b))
-    return min(row) if free else row[-1]
+    """Insertions, deletions and exchanges from one text to the other; `free`: to the part of it that fits best.
+
+    Bit by bit in whole columns (Myers, JACM 1999; global: Hyyrö, 2003): bit i of `plus` and `minus` says whether row
+    i + 1 of the table is one above or below row i."""
+    m = len(short)
+    if m == 0:
+        return 0 if free else len(long)
+    places: dict[str, int] = {}
+    for i, c in enumerate(short):
+        places[c] = places.get(c, 0) | 1 << i
+    full, last = (1 << m) - 1, 1 << (m - 1)
+    plus, minus, score = full, 0, m
+    least = score
+    for c in long:
+        equal = places.get(c, 0)
+        vertical = equal | minus
+        across = (((equal & plus) + plus) ^ plus) | equal
+        up, down = minus | (~(across | plus) & full), plus & across
+        score += bool(up & last) - bool(down & last)
+        up, down = (up << 1) | (not free), down << 1
+        plus, minus = (down | ~(vertical | up)) & full, up & vertical & full
+        least = min(least, score)
+    return least if free else score

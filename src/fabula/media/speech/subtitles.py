@@ -30,7 +30,13 @@ def find_subtitles(film: Path, language: str | None = None, warn: Callable[[str]
     """The subtitles beside a film, else those in it; None where there are none."""
     beside = find_beside(film, language)
     if beside is not None:
-        found, notes = read_subtitles(beside, video=film.stem)
+        try:
+            found, notes = read_subtitles(beside, video=film.stem)
+        except InputError as error:  # of the film, so that --skip-bad leaves it out
+            problem = f"its subtitles {beside.name}: {error.problem}"
+            raise InputError(
+                problem, file=film, field=error.field, hint="mend them, or say --ignore-subtitles"
+            ) from None
         for line in notes.lines():
             warn(f"{beside.name}: {line}")
         tag = name_language(beside.name.removeprefix(f"{film.stem}."))

@@ -18,7 +18,9 @@ from fabula.verbs.terminal.flags import flags, path_argument
 @path_argument("films", nargs=-1, required=True)
 @flags(ReadOptions, into="options")
 def command(films: tuple[Path, ...], options: ReadOptions) -> None:
-    """Read the text in the pictures of FILMS (files or folders): signs, logos, burnt-in subtitles.
+    """Read the text in the pictures of FILMS: signs, logos, subtitles.
+
+    FILMS are files or folders. Subtitles are those that are part of the pictures.
 
     \b
     fabula read film.mp4                          print the signs
@@ -35,11 +37,14 @@ def command(films: tuple[Path, ...], options: ReadOptions) -> None:
             print_lines(list_signs(film))
     speed = f": {share_of(done.seconds)}" if done.seconds else ""
     target = "" if options.out is None else f" → {options.out}"
-    print_note(
-        f"{len(done.films):,} films of {done.duration:,.0f} s, {done.signs:,} signs{target} ({done.took:,.1f} s{speed})"
-    )
+    read = f"{count(len(done.films), 'film')} of {done.duration:,.0f} s, {count(done.signs, 'sign')}"
+    print_note(f"{read}{target} ({done.took:,.1f} s{speed})")
     if done.left_out:
-        print_note(f"{len(done.left_out):,} films were left out, as --skip-bad says")
+        print_note(f"{count(len(done.left_out), 'film')} left out, as --skip-bad says")
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def list_signs(film: SignList) -> list[str]:

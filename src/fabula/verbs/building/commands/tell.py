@@ -32,7 +32,9 @@ class InsteadOptions(JsonOutput):
 @flags(TellOptions, into="options")
 @flags(InsteadOptions, into="instead")
 def command(films: tuple[Path, ...], options: TellOptions, instead: InsteadOptions) -> None:
-    """Tell the story of FILMS (files or folders): what happens when, in the words of a vision-language model.
+    """Tell the story of FILMS with a vision-language model.
+
+    FILMS are files or folders. Every frame, prompt and answer goes on record.
 
     \b
     fabula tell film.mp4 --url http://127.0.0.1:8000/v1 -m qwen2.5-vl --plan       what it takes; nothing is sent
