@@ -498,7 +498,7 @@ class TellKeywords(EndpointKeywords, total=False):
 
 
 class BenchKeywords(EndpointKeywords, total=False):
-    videos: str | Path | Paths
+    videos: Paths
     out: str | Path | None
     task: Literal["grounding", "highlights", "questions", "dense"] | None
     format: str | None

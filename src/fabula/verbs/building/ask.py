@@ -33,9 +33,9 @@ def ask(
 
         >>> bench = Path("asked.txt")
         >>> _ = bench.write_text("a 0.0 1.5##a kite rises\\n")
-        >>> done = fabula.ask(bench, url="fake:", videos="inputs/films", prompt="phrase")
-        >>> done.texts
-        {0: 'The video that you see lasts 3 seconds; its frames come with their times in seconds. Find the one'}
+        >>> done = fabula.ask(bench, url="fake:", videos=["inputs/films"], prompt="phrase", out="answers.jsonl")
+        >>> done.calls, sorted(done.texts)
+        (1, [0])
     """
     options = read_keywords("ask", keywords, options or AskOptions)
     from fabula.asking.run import ask_bench
@@ -62,7 +62,7 @@ def ask_grid(
 
         >>> bench = Path("asked.txt")
         >>> _ = bench.write_text("a 0.0 1.5##a kite rises\\n")
-        >>> grid = fabula.ask_grid(bench, "frames=2,4", url="fake:", videos="inputs/films", out="grid")
+        >>> grid = fabula.ask_grid(bench, "frames=2,4", url="fake:", videos=["inputs/films"], out="grid")
         >>> [cell.levels for cell in grid.cells]
         [('2',), ('4',)]
     """
