@@ -22,7 +22,7 @@ from fabula.benchmarks import room
 from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointError
 from fabula.llm.fake import Server, serving
-from fabula.media.coded.server import SeeingReply
+from fabula.media.coded.server import FAULTS, SeeingReply
 from tests.asking.toys import FormReply, list_events, options, write_bench, write_films
 
 FORM_OF = {"charades-tvg": "phrase", "time-r1": "tags", "plm-rtloc": "brackets"}
@@ -239,6 +239,37 @@ def test_films_that_are_missing_or_broken(shelf, tmp_path):
     assert len(done.answers) == len(list_events(shelf.films[:2])) and done.left
     assert any("cannot be read" in line for line in warnings)
     assert read_score(tmp_path / "a.jsonl", shelf.bench).counts["missing"] == done.left
+
+
+def test_a_recipe_that_stops_names_the_film(shelf):
+    o = options("fake:", shelf.videos, frames="qwen-vl-utils/decord(nframes=1000)")
+    for run in (ask_bench, plan_bench):
+        with pytest.raises(InputError, match=r"film00\.mp4.*choose another recipe"):
+            run(shelf.bench, o)
+    assert not plan_bench(shelf.bench, replace(o, skip_bad=True)).calls
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_the_model_answers_is_written_as_it_is(fault, shelf, tmp_path):
+    bench = write_bench(tmp_path / "bench.json", shelf.films, 4)
+    with serving(Server(reply=SeeingReply(fault=fault))) as server:
+        done = ask_bench(
+            bench, options(server.url, shelf.videos, out=tmp_path / "a.jsonl", frames="fabula/rate(fps=2)")
+        )
+    record = {line["answer"]["text"] for line in read_lines(tmp_path / "a.record.jsonl")}
+    assert done.finished and {line["answer"] for line in read_lines(tmp_path / "a.jsonl")} == record
+    result = read_score(tmp_path / "a.jsonl", bench)
+    miou = result["Grounding"].values["miou"]
+    if fault in ("verbose", "clock", "instructing"):
+        assert miou == 1.0
+    elif fault == "chinese":  # no reader of windows knows 从 … 秒到 … 秒: counted, and a miss
+        assert miou == 0.0 and result.counts["unparsed"] == 4
+    elif fault == "late":  # every picture bears the time of the next one, half a second on
+        spans = [(start, end) for *_, start, end in list_events(shelf.films)[:4]]
+        expected = [(b - a - 0.5) / (b - a + 0.5) for a, b in spans]
+        assert miou == pytest.approx(sum(expected) / 4)
+    else:
+        assert miou < 1.0
 
 
 def test_a_record_is_of_one_server(shelf, tmp_path):

@@ -20,7 +20,7 @@ from fabula.asking.answers import AnswerText, check_target, write_answers
 from fabula.asking.bench import BenchFile, Groups, Inquiry, group_films, read_bench
 from fabula.asking.options import NOBODY, AskOptions
 from fabula.asking.settings import FilmShown, Settings, sign_run
-from fabula.asking.sources import RecordedFilms, open_film
+from fabula.asking.sources import RecordedFilms, name_film, open_film
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.notes import Notes, Progress, ignore, name_id, silent
 from fabula.llm import Answer, Call, CallError, EndpointError
@@ -300,7 +300,7 @@ class BenchRun:
             return open_film(self.settings, id, path)
         except FabulaError as error:
             if not self.settings.options.skip_bad:
-                raise
+                raise name_film(error, path) from None
             text = "{n} questions are left out, for their films cannot be read"
             self.notes.add(text, f"{id}: {error}", len(jobs))
             return None
