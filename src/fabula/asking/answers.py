@@ -26,26 +26,26 @@ HALF = 16  # digits of the settings' part
 
 
 @dataclass(frozen=True, slots=True)
-class GivenText:
+class AnswerText:
     """An answer, and the length of the film that it is about."""
 
     text: str
     seconds: float
 
 
-def write_answers(path: Path, bench: BenchFile, answers: Mapping[int, GivenText], signature: str) -> None:
+def write_answers(path: Path, bench: BenchFile, answers: Mapping[int, AnswerText], signature: str) -> None:
     """All answers, whole or not at all. `answers` by the place of the question in the benchmark."""
     write_text(path, list_lines(bench, answers, signature))
 
 
-def list_lines(bench: BenchFile, answers: Mapping[int, GivenText], signature: str) -> Iterator[str]:
+def list_lines(bench: BenchFile, answers: Mapping[int, AnswerText], signature: str) -> Iterator[str]:
     for place, inquiry in enumerate(bench.inquiries):
         if place in answers:
             entry = {"id": inquiry.id, **read_fields(inquiry, answers[place]), RUN: signature}
             yield json.dumps(entry, ensure_ascii=False) + "\n"
 
 
-def read_fields(inquiry: Inquiry, answer: GivenText) -> JsonDict:
+def read_fields(inquiry: Inquiry, answer: AnswerText) -> JsonDict:
     if inquiry.kind == "highlights":
         events = parse(answer.text).events
         return {"windows": [[e.segment.start, e.segment.end] for e in events if e.segment.start < e.segment.end]}

@@ -117,10 +117,11 @@ def ask_question(response: Response, path: Path) -> Inquiry:
 
 
 def find_film(name: str, films: Mapping[str, Path]) -> str | None:
-    """The id of the film that a benchmark calls so: `kite`, `kite.mp4` and `clips/kite.mp4` are the same."""
+    """The id of the film that a benchmark calls so: `kite`, `kite.mp4`, `clips/kite.mp4`, `v_kite` are the same."""
     short = name.replace("\\", "/").rpartition("/")[2]
     stem, dot, ending = short.rpartition(".")
     names = [name, short, *([stem] if dot and f".{ending.lower()}" in ENDINGS else [])]
+    names += [each.removeprefix("v_") if each.startswith("v_") else f"v_{each}" for each in names]
     return next((each for each in names if each in films), None)
 
 

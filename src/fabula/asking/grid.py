@@ -148,8 +148,10 @@ class GridResult:
             return ["an analysis of variance needs two videos, and answers in every cell"]
         rows = ["source\tdf\tsum of squares\tof the settings\tinterval\tF\tp"]
         for e in v.effects:
-            share, ends = f"{100 * e.share:.1f} %", f"{100 * e.interval.low:.1f} – {100 * e.interval.high:.1f} %"
-            rows.append(f"{e.name}\t{e.df}\t{e.ss:.4f}\t{share}\t{ends}\t{show(e.f, '.2f')}\t{show(e.p, '.4f')}")
+            part, ends = f"{100 * e.share:.1f} %", f"{100 * e.interval.low:.1f} – {100 * e.interval.high:.1f} %"
+            rows.append(
+                f"{e.name}\t{e.df}\t{e.ss:.4f}\t{part}\t{ends}\t{show_number(e.f, '.2f')}\t{show_number(e.p, '.4f')}"
+            )
         whole = sum(e.df for e in v.effects)
         rows.append(f"videos\t{v.count - 1}\t{v.videos:.4f}\t\t\t\t")
         rows.append(f"videos × settings\t{whole * (v.count - 1)}\t{v.rest:.4f}\t\t\t\t")
@@ -162,7 +164,7 @@ def finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def show(value: float, form: str) -> str:
+def show_number(value: float, form: str) -> str:
     return "∞" if value == np.inf else "–" if np.isnan(value) else format(value, form)
 
 

@@ -15,6 +15,8 @@ from fabula.asking.bench import group_films, read_bench
 from fabula.asking.options import AskOptions
 from fabula.asking.run import limit_bench
 from fabula.asking.settings import Settings
+from fabula.asking.sources import name_film
+from fabula.core.errors import FabulaError
 from fabula.core.notes import Notes, Progress, ignore, silent
 from fabula.documents.fields import JsonDict
 from fabula.llm.call import count_tokens
@@ -92,8 +94,14 @@ def plan_bench(
     seconds, calls, pictures, tokens, out = 0.0, 0, 0, 0, 0
     for n, (id, jobs) in enumerate(groups.items()):
         progress("looking at films", n, len(groups))
-        film = measure_times(films[id])
-        count = 0 if settings.layout.needs_film else len(select_frames(film, settings.recipe).indices)
+        try:
+            film = measure_times(films[id])
+            count = 0 if settings.layout.needs_film else len(select_frames(film, settings.recipe).indices)
+        except FabulaError as error:
+            if not options.skip_bad:
+                raise name_film(error, films[id]) from None
+            notes.add("{n} questions are left out, for their films cannot be read", f"{id}: {error}", len(jobs))
+            continue
         height, width = settings.pictures.size(film.height, film.width, max(1, count))
         shown = count * (settings.cost.of_pictures(height, width) + MARK)
         seconds += film.duration

@@ -16,11 +16,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fabula.asking.answers import GivenText, check_target, write_answers
+from fabula.asking.answers import AnswerText, check_target, write_answers
 from fabula.asking.bench import BenchFile, Groups, Inquiry, group_films, read_bench
 from fabula.asking.options import NOBODY, AskOptions
 from fabula.asking.settings import FilmShown, Settings, sign_run
-from fabula.asking.sources import RecordedFilms, open_film
+from fabula.asking.sources import RecordedFilms, name_film, open_film
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.notes import Notes, Progress, ignore, name_id, silent
 from fabula.llm import Answer, Call, CallError, EndpointError
@@ -45,7 +45,7 @@ class AskResult:
     """What came of a run."""
 
     bench: BenchFile
-    answers: Mapping[int, GivenText]  # by the place of the question
+    answers: Mapping[int, AnswerText]  # by the place of the question
     signature: str
     settings: str  # the same in words
     failed: Mapping[int, str] = field(default_factory=dict)  # questions whose call got no answer, and why
@@ -132,7 +132,7 @@ def replay(bench: BenchFile, options: AskOptions, store: AnswerStore) -> AskResu
     if not films:
         problem = f"it holds no film whose frames were taken as {settings.describe_source()}"
         raise InputError(problem, file=store.path, hint="say --frames, --side, --quality, --layout as the run had them")
-    answers: dict[int, GivenText] = {}
+    answers: dict[int, AnswerText] = {}
     shown: dict[str, str] = {}
     tally = [0, 0]
     for id, jobs in group_films(bench, films, True, notes).items():
@@ -143,7 +143,7 @@ def replay(bench: BenchFile, options: AskOptions, store: AnswerStore) -> AskResu
             if answer is None:
                 notes.add("{n} questions are not answered in the record", name_id(inquiry.id))
                 continue
-            answers[place] = GivenText(answer.text, film.seconds)
+            answers[place] = AnswerText(answer.text, film.seconds)
             shown[id] = film.frames.signature
             tally[0] += answer.tokens_in or 0
             tally[1] += answer.tokens_out or 0
@@ -183,7 +183,7 @@ class BenchRun:
     progress: Progress = silent
     reply: Reply = echo  # of the fake server
 
-    answers: dict[int, GivenText] = field(default_factory=dict)
+    answers: dict[int, AnswerText] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)  # film → signature of its frames
     stopped: str | None = None
@@ -300,7 +300,7 @@ class BenchRun:
             return open_film(self.settings, id, path)
         except FabulaError as error:
             if not self.settings.options.skip_bad:
-                raise
+                raise name_film(error, path) from None
             text = "{n} questions are left out, for their films cannot be read"
             self.notes.add(text, f"{id}: {error}", len(jobs))
             return None
@@ -316,7 +316,7 @@ class BenchRun:
             return
         if answer is None:
             return
-        self.answers[place] = GivenText(answer.text, seconds)
+        self.answers[place] = AnswerText(answer.text, seconds)
         self.tokens_in += answer.tokens_in or 0
         self.tokens_out += answer.tokens_out or 0
         cost = f", {self.ledger.spent:.4f} spent" if self.ledger.prices.table else ""

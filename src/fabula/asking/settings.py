@@ -1,6 +1,6 @@
 """All that decides what is sent about a film: prompts, frame recipe, picture size, layout, model, server.
 
-signature    SETTINGS-FRAMES, 16 digits each: what is listed here, and every frame that was sent (decoder, times, hashes)
+signature    SETTINGS-FRAMES, 16 digits each: what is listed here; all frames that were sent (decoder, times, hashes)
 
 Another prompt, frame size, layout, model or server is another signature; so is another decoder, by its pictures.
 """
@@ -111,7 +111,8 @@ class Settings:
         o = self.options
         prompts = ",".join(f"{p.name}#{p.hash[:8]}" for p in self.prompts.values())
         frames = "" if self.layout.needs_film else f"|frames:{self.recipe.full()}|side:{o.side}|quality:{o.quality}"
-        return f"model:{o.model}|server:{o.server_name}|prompt:{prompts}{frames}|layout:{self.layout.full()}|times:{o.times}"
+        layout = f"|layout:{self.layout.full()}|times:{o.times}"
+        return f"model:{o.model}|server:{o.server_name}|prompt:{prompts}{frames}{layout}"
 
     def write_prompt(self, inquiry: Inquiry, seconds: float) -> str:
         return self.prompts[inquiry.kind].fill(**inquiry.values, duration=write_seconds(seconds))
@@ -119,7 +120,7 @@ class Settings:
     def build_call(self, inquiry: Inquiry, film: FilmShown) -> Call:
         """One question about one film. What was shown goes on record beside the answer."""
         prompt = self.prompts[inquiry.kind]
-        timed = time_images(film.frames, self.cost, self.options.times)
+        timed = time_images(film.frames, self.cost, self.options.times) if film.frames.samples else []
         arranged = self.layout.arrange(timed, self.write_prompt(inquiry, film.seconds), film.whole)
         provenance: JsonDict = {
             "ask": VERSION,

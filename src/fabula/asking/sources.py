@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.asking.settings import FilmShown, Settings
-from fabula.core.errors import InputError
+from fabula.core.errors import FabulaError, InputError
 from fabula.documents.fields import JsonDict
 from fabula.llm.call import VideoPart
 from fabula.llm.store import AnswerStore
@@ -20,6 +20,7 @@ from fabula.media.base import hash_file, stamp
 from fabula.media.film_times import measure_times
 from fabula.media.frame_calls import refer_film
 from fabula.media.frame_sets import FilmFrames, FrameSample, describe_decoder, describe_film, take_frames_for
+from fabula.media.sampling.base import RecipeError
 
 SENT = ("index", "time", "until", "height", "width", "digest")
 
@@ -36,6 +37,14 @@ def open_film(settings: Settings, id: str, path: Path) -> FilmShown:
         problem = f"{settings.recipe} takes no frame of it"
         raise InputError(problem, file=path, hint="choose another recipe with --frames")
     return FilmShown(id, sha256, float(frames.record["film"]["seconds"]), frames)
+
+
+def name_film(error: FabulaError, path: Path) -> FabulaError:
+    """The same error, with the film that it is about where it does not say so: a recipe knows none."""
+    if not isinstance(error, RecipeError):
+        return error
+    problem = " ".join(str(error).split())
+    return InputError(problem, file=path, hint="choose another recipe with --frames, or say --skip-bad")
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def analyse_variance(
     effects = []
     for axes in sets:
         df = prod(y.shape[axis] - 1 for axis in axes)
-        f, p = test_effect(sums[axes], df, with_videos[axes], df * (V - 1))
+        f, p = weigh_effect(sums[axes], df, with_videos[axes], df * (V - 1))
         share = divide(sums[axes], sum(sums.values()))
         effects.append(Effect(tuple(names[axis] for axis in axes), df, sums[axes], share, intervals[axes], f, p))
     return Variance(tuple(effects), clear(sum_squares(y, (K,)), total), sum(with_videos.values()), total, V)
@@ -116,7 +116,7 @@ def divide(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def test_effect(ss: float, df: int, error: float, df_error: int) -> tuple[float, float]:
+def weigh_effect(ss: float, df: int, error: float, df_error: int) -> tuple[float, float]:
     """F and p."""
     if not df_error:
         return nan, nan

@@ -498,8 +498,8 @@ class TellKeywords(EndpointKeywords, total=False):
     overwrite: bool
 
 
-class AskKeywords(EndpointKeywords, total=False):
-    videos: str | Path | Paths
+class BenchKeywords(EndpointKeywords, total=False):
+    videos: Paths
     out: str | Path | None
     task: Literal["grounding", "highlights", "questions", "dense"] | None
     format: str | None

@@ -48,9 +48,8 @@ def find_prompt(kind: Kind, wanted: str | None) -> Prompt:
         return load(kind, HERE / f"{kind}_{wanted}.txt")
     path = Path(wanted)
     if not path.suffix and not path.is_file():
-        raise SpecError(
-            f"no prompt for {kind} is called {wanted!r}, and no file; {close_to(wanted, list_prompts(kind))}"
-        )
+        near = close_to(wanted, list_prompts(kind))
+        raise SpecError(f"no prompt for {kind} is called {wanted!r}, and no file; {near}")
     return load(kind, path)
 
 

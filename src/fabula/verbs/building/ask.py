@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from fabula.asking.options import AskOptions
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import read_keywords, with_options
-from fabula.verbs.keywords import AskKeywords
+from fabula.verbs.keywords import BenchKeywords
 
 if TYPE_CHECKING:
     from fabula.asking.grid import GridResult
@@ -23,7 +23,7 @@ def ask(
     options: AskOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **keywords: Unpack[AskKeywords],
+    **keywords: Unpack[BenchKeywords],
 ) -> AskResult:
     """The answers of a model to a benchmark file; with `out` they are written as `fabula.score` reads them.
 
@@ -33,9 +33,9 @@ def ask(
 
         >>> bench = Path("asked.txt")
         >>> _ = bench.write_text("a 0.0 1.5##a kite rises\\n")
-        >>> done = fabula.ask(bench, url="fake:", videos="inputs/films", prompt="phrase")
-        >>> done.texts
-        {0: 'The video that you see lasts 3 seconds; its frames come with their times in seconds. Find the one'}
+        >>> done = fabula.ask(bench, url="fake:", videos=["inputs/films"], prompt="phrase", out="answers.jsonl")
+        >>> done.calls, sorted(done.texts)
+        (1, [0])
     """
     options = read_keywords("ask", keywords, options or AskOptions)
     from fabula.asking.run import ask_bench
@@ -51,7 +51,7 @@ def ask_grid(
     options: AskOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **keywords: Unpack[AskKeywords],
+    **keywords: Unpack[BenchKeywords],
 ) -> GridResult:
     """The same under every combination of settings, `vary` being texts such as `frames=fabula/even(n=8),vllm/opencv`.
 
@@ -62,7 +62,7 @@ def ask_grid(
 
         >>> bench = Path("asked.txt")
         >>> _ = bench.write_text("a 0.0 1.5##a kite rises\\n")
-        >>> grid = fabula.ask_grid(bench, "frames=2,4", url="fake:", videos="inputs/films", out="grid")
+        >>> grid = fabula.ask_grid(bench, "frames=2,4", url="fake:", videos=["inputs/films"], out="grid")
         >>> [cell.levels for cell in grid.cells]
         [('2',), ('4',)]
     """

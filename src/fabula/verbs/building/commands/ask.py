@@ -33,7 +33,9 @@ class InsteadOptions(JsonOutput):
 @flags(GridOptions, into="grid")
 @flags(InsteadOptions, into="instead")
 def command(bench: Path, options: AskOptions, grid: GridOptions, instead: InsteadOptions) -> None:
-    """Run a vision-language model over BENCH, a benchmark file: grounding, highlights, questions, dense captions.
+    """Run a vision-language model over the benchmark file BENCH.
+
+    What is asked, by how the file begins: grounding, highlights, questions, dense captions.
 
     \b
     fabula ask charades_sta_test.txt --videos clips/ --url http://127.0.0.1:8000/v1 -m qwen2.5-vl --plan
