@@ -47,6 +47,8 @@ fabula.parse("answers.jsonl", unit=2)  # wrong
 fabula.search("a dog", "store", limit="5")  # wrong
 fabula.index("films", store="store", engine="spark")  # wrong
 fabula.read_signs("film.mp4", kind="xml")  # wrong
+fabula.ask("bench.json", videos=["films"], task="captions")  # wrong
+fabula.ask_grid("bench.json", 2)  # wrong
 fabula.reward(3)  # wrong
 fabula.uniform("val_1.json", count=3)  # wrong
 fabula.predict("pss")  # wrong
