@@ -60,7 +60,8 @@ def test_as_rapidocr_itself_reads():
     theirs = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": 1})
     for seed in range(3):
         picture = paint(ground((736, 960), 0, seed), 0.0, TEXTS)
-        own = [line.text for line in read_picture(picture, SignModel()).lines]
+        lines = read_picture(picture, SignModel()).lines
+        own = [line.text for line in lines if line.confidence >= 0.5]  # as theirs leaves out
         result = theirs(picture[..., ::-1].copy(), use_cls=False)
         assert own == list(result.txts)
 
