@@ -27,11 +27,11 @@ from fabula.llm import Answer, Call, CallError, EndpointError
 from fabula.llm.ask import first_of, open_client
 from fabula.llm.client import Client
 from fabula.llm.fake import Reply, echo
+from fabula.llm.ledger import Ledger
 from fabula.llm.options import UNNAMED
 from fabula.llm.prices import Prices
 from fabula.llm.store import AnswerStore
 from fabula.media.extract import find_videos
-from fabula.narration.ledger import Ledger
 
 HOPELESS = 20  # calls in a row without an answer, before the server is given up
 DECODERS = 2  # films that are decoded at once

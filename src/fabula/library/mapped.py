@@ -92,29 +92,29 @@ def make(store: Store, target: Path) -> bool:
     """Write the files of the store's rows; false where rows changed meanwhile, and nothing is written."""
     remove_all_leftovers(target.parent)
     with beside(target) as work:
-        made = work / "scan"
-        made.mkdir()
+        folder = work / "scan"
+        folder.mkdir()
 
         def matrix(shape: tuple[int, int]) -> Floats:
-            rows: Floats = open_memmap(made / "vector.npy", "w+", np.float32, shape)
+            rows: Floats = open_memmap(folder / "vector.npy", "w+", np.float32, shape)
             return rows
 
         videos, clips = store.read_snapshot(matrix)
         if not len(clips.clip) or key_of(store) != target.name:
             return False
         n, width = len(clips.clip), width_of(store.dims)
-        code = open_memmap(made / "code.npy", "w+", np.int8, (n, width))
+        code = open_memmap(folder / "code.npy", "w+", np.int8, (n, width))
         codes = encode(clips.vector, Codes(code, np.zeros(n, np.float32), np.zeros(n, np.float32)), store.where)
         for written in (clips.vector, code):
             if isinstance(written, np.memmap):
                 written.flush()
         for name in ("clip", "video", "start", "end"):
-            np.save(made / f"{name}.npy", getattr(clips, name))
-        np.save(made / "scale.npy", codes.scale)
-        np.save(made / "error.npy", codes.error)
-        dump_json(made / NAMES, [video.video for video in videos])
+            np.save(folder / f"{name}.npy", getattr(clips, name))
+        np.save(folder / "scale.npy", codes.scale)
+        np.save(folder / "error.npy", codes.error)
+        dump_json(folder / NAMES, [video.video for video in videos])
         with contextlib.suppress(FileExistsError):
-            take_new_folder_place(made, target)
+            take_new_folder_place(folder, target)
     for old in others(target):
         shutil.rmtree(old, ignore_errors=True)  # who still reads them keeps what is mapped
     return True

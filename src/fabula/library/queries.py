@@ -158,10 +158,10 @@ class Calibrated:
 
 def calibrate_store(searcher: Searcher, queries: str | Path, progress: Progress = silent, seed: int = 0) -> Calibrated:
     """Fit a calibration to half of the queries, test it on the other half and save it with the store."""
-    asked = read_queries_file(queries)
+    rows = read_queries_file(queries)
     if searcher.store.folder is None:
         raise SpecError("a calibration is kept in the store's folder; calibrate a copy in a folder")
-    sample, unknown = measure(searcher, asked, queries, progress)
+    sample, unknown = measure(searcher, rows, queries, progress)
     rng = np.random.default_rng(seed)
     half = np.zeros(len(sample.present), bool)
     for kind in (True, False):  # half of each kind

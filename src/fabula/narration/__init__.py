@@ -10,7 +10,6 @@ reading.py    an answer → events, their times checked against the window; what
 joining.py    the events of overlapping windows → one list, by ordered matching
 styles.py     chapters without gaps; descriptions placed where nobody speaks
 record.py     everything about one film: frames, calls, answers as they were read, events; its signature
-ledger.py     what was spent and what may be
 run.py        all films: calls side by side, resumed after a kill, under a budget
 plan.py       how many calls, pictures and tokens, before anything is sent
 offline.py    what is found in a film without a model

@@ -29,6 +29,7 @@ from fabula.llm.ask import first_of, open_client, work_through
 from fabula.llm.call import count_tokens
 from fabula.llm.client import Client
 from fabula.llm.fake import Reply, echo
+from fabula.llm.ledger import Ledger
 from fabula.llm.prices import Prices
 from fabula.llm.store import AnswerStore
 from fabula.media.base import hash_file, stamp
@@ -39,7 +40,6 @@ from fabula.narration.calls import Asking, WindowContext
 from fabula.narration.companions import Companions, Library
 from fabula.narration.frames import WindowFrames, find_cuts
 from fabula.narration.joining import Joined, join_windows
-from fabula.narration.ledger import Ledger
 from fabula.narration.reading import Happening, Reading, read_title, read_window
 from fabula.narration.record import (
     VERSION,

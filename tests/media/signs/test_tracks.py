@@ -6,7 +6,7 @@ import pytest
 
 from fabula.data.transcripts import Sign
 from fabula.media.signs.base import Box, Line, Look, Sighting, SignModel
-from fabula.media.signs.gates import ask, refuse
+from fabula.media.signs.gates import find_bar, refuse
 from fabula.media.signs.join import find_signs
 from fabula.media.signs.kinds import Placed, name_kinds
 from fabula.media.signs.letters import is_known, lexicon, likely
@@ -107,8 +107,8 @@ def test_a_film_of_one_picture_asks_for_more():
 
 
 def test_the_less_like_words_the_surer():
-    asked = [ask(vote([sighting(0, text).line])) for text in ("STREET", "PIASKOWA", "KCDXQ")]
-    assert asked == sorted(asked) and len(set(asked)) == 3
+    bars = [find_bar(vote([sighting(0, text).line])) for text in ("STREET", "PIASKOWA", "KCDXQ")]
+    assert bars == sorted(bars) and len(set(bars)) == 3
 
 
 def test_letters():

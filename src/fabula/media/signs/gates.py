@@ -44,24 +44,24 @@ def refuse(track: Track, voted: Voted, height: int, looks: int) -> str | None:
         return "once"
     if mean(likeness(text, other) for other in track.texts) < AGREED:
         return "unsure"
-    asked = ask(voted) if looks > 1 else max(ALONE, ask(voted))
-    return None if voted.confidence >= asked else "unsure"
+    bar = find_bar(voted) if looks > 1 else max(ALONE, find_bar(voted))
+    return None if voted.confidence >= bar else "unsure"
 
 
-def ask(voted: Voted) -> float:
+def find_bar(voted: Voted) -> float:
     """How sure the letters of such a text must be."""
     words = [word for word in voted.text.split() if any(c.isalpha() for c in word)]
     latin = [word for word in words if is_latin(word)]
     letters = sum(len(word) for word in latin)
     text = fold_text(voted.letters)
     if letters < 0.5 * len(text):
-        asked = OTHER
+        bar = OTHER
     else:
         known = sum(len(word) for word in latin if is_known(word))
         could = sum(len(word) for word in latin if is_known(word) or likely(word) >= LIKELY)
-        asked = WORDS if known >= 0.7 * letters else PLAUSIBLE if could >= 0.6 * letters else UNLIKELY
+        bar = WORDS if known >= 0.7 * letters else PLAUSIBLE if could >= 0.6 * letters else UNLIKELY
     has_ideographs = any(c > "\u2e80" for c in text)
-    return asked + (MORE_FOR_SHORT if len(text) < SHORT and not has_ideographs else 0.0)
+    return bar + (MORE_FOR_SHORT if len(text) < SHORT and not has_ideographs else 0.0)
 
 
 def keep_sure_words(voted: Voted) -> Voted:
@@ -71,9 +71,9 @@ def keep_sure_words(voted: Voted) -> Voted:
         if k == len(voted.letters) or voted.space[k] >= SPACED:
             spans.append(range(begin, k))
             begin = k
-    kept = [span for span in spans if mean(voted.sure[k] for k in span) >= WORD]
-    at = [k for span in kept for k in span]
-    space = [1.0 if k == span.start and i else voted.space[k] for i, span in enumerate(kept) for k in span]
+    sure = [span for span in spans if mean(voted.sure[k] for k in span) >= WORD]
+    at = [k for span in sure for k in span]
+    space = [1.0 if k == span.start and i else voted.space[k] for i, span in enumerate(sure) for k in span]
     return Voted("".join(voted.letters[k] for k in at), tuple(voted.sure[k] for k in at), tuple(space))
 
 

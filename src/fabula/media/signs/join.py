@@ -40,19 +40,19 @@ def find_signs(
     candidates = [Candidate(track, vote_track(track)) for track in follow_texts(looks)]
     candidates = join_parts(candidates)
     left_out: Counter[str] = Counter()
-    kept: list[Candidate] = []
+    accepted: list[Candidate] = []
     for one in candidates:
         one.voted = keep_sure_words(one.voted)
         reason = refuse(one.track, one.voted, shape[1], count)
         if reason is None and one.voted.confidence < model.least:
             reason = "unsure"
         if reason is None:
-            kept.append(one)
+            accepted.append(one)
         else:
             left_out[reason] += 1
     placed: list[Placed] = []
     by_time: dict[int, list[Candidate]] = {}
-    for one in sorted(kept, key=lambda c: -worth(c)):
+    for one in sorted(accepted, key=lambda c: -worth(c)):
         if any(is_again(one, other) for other in by_time.get(int(one.track.start // BUCKET), ())):
             left_out["again"] += 1
             continue

@@ -138,7 +138,7 @@ def choose(columns: list[Column], readings: int) -> Voted:
         for k in column.by:
             first.setdefault(k, place)
             last[k] = place
-    kept: list[tuple[Column, float]] = []
+    chosen: list[tuple[Column, float]] = []
     least = 1 if readings < 3 else max(2.0, ENDS * readings)
     for place, column in enumerate(columns):
         across = sum(first[k] <= place <= last[k] for k in first)
@@ -147,12 +147,12 @@ def choose(columns: list[Column], readings: int) -> Voted:
         letter = column.best
         mean = sum(column.sure[letter]) / len(column.sure[letter])
         agreed = column.weight[letter] / sum(column.weight.values()) * len(column.by) / across
-        kept.append((column, agreed * mean))
-    letters = "".join(column.best for column, _ in kept)
-    space = [sum(column.space) / len(column.space) for column, _ in kept]
+        chosen.append((column, agreed * mean))
+    letters = "".join(column.best for column, _ in chosen)
+    space = [sum(column.space) / len(column.space) for column, _ in chosen]
     if space:
         space[0] = 0.0
-    return Voted(letters, tuple(sure for _, sure in kept), tuple(space))
+    return Voted(letters, tuple(sure for _, sure in chosen), tuple(space))
 
 
 def fold_letter(letter: str) -> str:

@@ -55,11 +55,11 @@ class Heard:
 
     def fresh(self) -> NDArray[np.bool_]:
         """Which tokens repeat no earlier pair."""
-        seen: set[tuple[int, int]] = set()
+        pairs: set[tuple[int, int]] = set()
         found = []
         for pair in zip((-1, *self.tokens), self.tokens, strict=False):
-            found.append(pair not in seen)
-            seen.add(pair)
+            found.append(pair not in pairs)
+            pairs.add(pair)
         return np.array(found, bool)
 
     def weigh(self) -> float:
