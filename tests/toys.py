@@ -15,7 +15,7 @@ from fabula.metrics.stories import Stories
 from fabula.pair.grid import Grid
 from fabula.text._scorer import OneByOne
 
-PROGRESS = re.compile(r"fabula: .*: \d+ of \d+( \(\d+ %\))?")  # printed every ten seconds, so it hangs on the machine
+PROGRESS = re.compile(r"fabula: .*: \d+( so far| of \d+ \(\d+ %\))")  # printed every ten seconds: by a slow machine
 
 
 def notes_of(stderr: str) -> list[str]:

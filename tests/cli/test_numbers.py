@@ -290,6 +290,7 @@ REASONS: dict[str, str] = {
     "doctor": "prints versions; no number of it is in JSON",
     "where": "prints a path",
     "tell": "prints events; what its plan counts is compared with a run in tests/narration/test_tell.py",
+    "ask": "one line and a run's signature; what its plan counts is compared with a run in tests/asking",
     "transcribe": "prints lines of speech; what it counts is compared in tests/media/speech",
 }
 

@@ -71,7 +71,7 @@ def test_lines_of_progress_where_there_is_no_terminal(monkeypatch, capsys):
         watch("epoch 1: loss 2.0", 0, 0)
         now[0] += 11
         watch("epoch 1: loss 1.5", 3, 0)
-    assert capsys.readouterr().err.splitlines() == ["fabula: epoch 1: loss 1.5: 3 of 0"]
+    assert capsys.readouterr().err.splitlines() == ["fabula: epoch 1: loss 1.5: 3 so far"]
 
 
 def test_lines_of_progress_are_told_from_the_rest(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

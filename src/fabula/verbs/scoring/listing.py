@@ -219,7 +219,8 @@ def overview(warn: Warn = ignore) -> Table:
     rows = []
     for what, make in TABLES.items():
         names = list(dict.fromkeys(row[0].partition("@")[0] for row in make(warn)[1]))
-        rows.append([what, str(len(names)), ", ".join(names)])
+        families = dict.fromkeys(name.partition("/")[0] for name in names)  # vllm/opencv is one of vllm's
+        rows.append([what, str(len(names)), ", ".join(families)])
     return ("fabula list …", "how many", "names"), rows
 
 

@@ -75,7 +75,7 @@ def tell_progress() -> Watch:
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            print_note(f"{what}: {done} of {total} ({100 * done // total} %)" if total else f"{what}: {done}")
+            print_note(f"{what}: {done} of {total} ({100 * done // total} %)" if total else f"{what}: {done} so far")
 
     return tell
 
