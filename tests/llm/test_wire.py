@@ -185,7 +185,8 @@ def test_what_models_say_of_themselves_may_be_nonsense(entry):
 
 @pytest.mark.parametrize("body", [b"[" * 10**5, b"x" * (LONGEST + 1), b"{", b'{"data": {}}', b'{"data": [1, [], "m"]}'])
 def test_a_list_of_models_that_is_none_is_passed_over(body):
-    with raw_server(**{"GET_/models": reply(body)}) as server:
+    last = reply(body, headers="connection: close\r\n")  # as the server does
+    with raw_server(**{"GET_/models": last}) as server:
         assert ask_one(server)[0].text == "question"
 
 
