@@ -8,18 +8,16 @@ from typing import Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.options import option
-from fabula.llm.options import EndpointOptions
+from fabula.llm.options import ServerOptions, check_sampling
 
-NOBODY = "none"  # the address, where none is named
 NO_SERVER = "no server is named: say --url http://127.0.0.1:8000/v1 and --model NAME, or --replay RECORD"
 Subject = Literal["grounding", "highlights", "questions", "dense"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskOptions(EndpointOptions):
+class AskOptions(ServerOptions):
     """Keywords of `fabula.ask` and flags of `fabula ask`."""
 
-    url: str = option(NOBODY, "Address of the server, such as http://127.0.0.1:8000/v1; fake answers nonsense.")
     videos: tuple[Path, ...] = option((), "Films, or folders of them.", several=True, metavar="PATH")
     out: Path | None = option(
         None, "File of answers, which fabula score reads; with --vary a folder.", "-o", metavar="PATH", writes=False
@@ -49,23 +47,12 @@ class AskOptions(EndpointOptions):
         videos = (self.videos,) if isinstance(self.videos, str | Path) else self.videos
         object.__setattr__(self, "videos", tuple(map(Path, videos)))
         super().__post_init__()
-        if not 0 <= self.temperature <= 10:
-            raise SpecError(f"--temperature {self.temperature:g}; it lies between 0 and 10")
-        if self.budget is not None and not 0 <= self.budget < 1e12:
-            raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
+        check_sampling(self.temperature, self.budget)
 
     @property
     def server_name(self) -> str:
         """As record and signature have it."""
         return self.server or self.url
-
-    @property
-    def has_server(self) -> bool:
-        return self.url != NOBODY
-
-    def check_url(self) -> None:
-        if self.has_server:
-            super().check_url()
 
     def check_server(self) -> None:
         """Refuse a run that has nobody to ask, or no film to show."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fabula.asking.answers import AnswerText, check_target, write_answers
 from fabula.asking.bench import BenchFile, Groups, Inquiry, group_films, read_bench
-from fabula.asking.options import NOBODY, AskOptions
+from fabula.asking.options import AskOptions
 from fabula.asking.settings import FilmShown, Settings, sign_run
 from fabula.asking.sources import RecordedFilms, name_film, open_film
 from fabula.core.errors import FabulaError, InputError, SpecError
@@ -28,7 +28,7 @@ from fabula.llm.ask import first_of, open_client
 from fabula.llm.client import Client
 from fabula.llm.fake import Reply, echo
 from fabula.llm.ledger import Ledger
-from fabula.llm.options import UNNAMED
+from fabula.llm.options import NOBODY, UNNAMED
 from fabula.llm.prices import Prices
 from fabula.llm.store import AnswerStore
 from fabula.media.extract import find_videos

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fabula.asking.bench import Inquiry
-from fabula.asking.options import NOBODY, AskOptions
+from fabula.asking.options import AskOptions
 from fabula.asking.prompts import SCHEMAS, Kind, find_prompt
 from fabula.core.errors import SpecError
 from fabula.documents.fields import JsonDict
 from fabula.llm.call import Call, VideoPart
 from fabula.llm.layouts import Layout, layout
+from fabula.llm.options import NOBODY
 from fabula.llm.prompts import Prompt
 from fabula.media.frame_calls import time_images
 from fabula.media.frame_sets import FilmFrames, PictureFormat, sign_record

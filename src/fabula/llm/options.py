@@ -13,6 +13,7 @@ from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
 
 FAKE = "fake:"  # the address of the endpoint that ships; "fake" will do
+NOBODY = "none"  # the address of verbs that have a use without a server, where none is named
 UNNAMED = "fake"  # the model, where none is named
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -83,3 +84,26 @@ class EndpointOptions(Options):
     def read_key(self) -> str:
         """The key, or nothing. It is read when a client begins, and stays with that client alone."""
         return os.environ.get(self.key_env, "").strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(EndpointOptions):
+    """The same for a verb that asks about films: a plan, a replay or what is found offline needs no server."""
+
+    url: str = option(NOBODY, "Address of the server, such as http://127.0.0.1:8000/v1; fake answers nonsense.")
+
+    @property
+    def has_server(self) -> bool:
+        return self.url != NOBODY
+
+    def check_url(self) -> None:
+        if self.has_server:
+            super().check_url()
+
+
+def check_sampling(temperature: float, budget: float | None) -> None:
+    """Refuse a temperature or a budget that no run can have."""
+    if not 0 <= temperature <= 10:
+        raise SpecError(f"--temperature {temperature:g}; it lies between 0 and 10")
+    if budget is not None and not 0 <= budget < 1e12:
+        raise SpecError(f"--budget {budget:g}; it is 0 or more")

@@ -8,11 +8,10 @@ from typing import Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.options import option
-from fabula.llm.options import EndpointOptions
+from fabula.llm.options import ServerOptions, check_sampling
 
 Style = Literal["dense", "steps", "chapters", "descriptions"]
 Shots = Literal["content", "transnetv2", "none"]
-NOBODY = "none"  # the address, where none is named
 NO_SERVER = (
     "no server is named: say --url http://127.0.0.1:8000/v1 and --model NAME for a story, "
     "or --offline for what is found without one: shots, lines, signs, people, objects"
@@ -20,10 +19,9 @@ NO_SERVER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TellOptions(EndpointOptions):
+class TellOptions(ServerOptions):
     """Keywords of `fabula.tell` and flags of `fabula tell`."""
 
-    url: str = option(NOBODY, "Address of the server, such as http://127.0.0.1:8000/v1; fake answers nonsense.")
     out: tuple[Path, ...] = option(
         (), "Files to write, by their endings, or one folder.", "-o", several=True, metavar="PATH", writes=False
     )
@@ -75,20 +73,9 @@ class TellOptions(EndpointOptions):
             raise SpecError(f"--window {self.window:g}; it lies between 1 and 86,400 seconds")
         if not 0 <= self.overlap <= self.window / 2:
             raise SpecError(f"--overlap {self.overlap:g}; it lies between 0 and half of --window ({self.window / 2:g})")
-        if not 0 <= self.temperature <= 10:
-            raise SpecError(f"--temperature {self.temperature:g}; it lies between 0 and 10")
+        check_sampling(self.temperature, self.budget)
         if not 0.1 <= self.pace <= 20:
             raise SpecError(f"--pace {self.pace:g}; it lies between 0.1 and 20 words a second")
-        if self.budget is not None and not 0 <= self.budget < 1e12:
-            raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
-
-    @property
-    def has_server(self) -> bool:
-        return self.url != NOBODY
-
-    def check_url(self) -> None:
-        if self.has_server:
-            super().check_url()
 
     def check_server(self) -> None:
         """Refuse a run that has nobody to ask."""
